@@ -3,6 +3,7 @@ include(GNUInstallDirs)
 install(TARGETS gpush DESTINATION ${CMAKE_INSTALL_BINDIR})
 # where stock lua5.4 looks, in /usr and in /usr/local
 install(TARGETS module DESTINATION lib/lua/5.4)
+install(TARGETS gpush_blas DESTINATION lib/gpush)
 if(TARGET gpush_mpi)
     install(TARGETS gpush_mpi DESTINATION lib/gpush OPTIONAL)
 endif()

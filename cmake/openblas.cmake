@@ -8,6 +8,7 @@ if(OPENBLAS_LIBRARY AND OPENBLAS_INCLUDE)
     # DT_RPATH, unlike DT_RUNPATH, also counts for what the libraries load in turn.
     get_filename_component(OPENBLAS_DIR ${OPENBLAS_LIBRARY} DIRECTORY)
     target_include_directories(openblas INTERFACE ${OPENBLAS_INCLUDE})
+    set(OPENBLAS_INCLUDE_DIRS ${OPENBLAS_INCLUDE})
     target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
     target_link_options(openblas INTERFACE -Wl,--disable-new-dtags)
 else()

@@ -200,6 +200,7 @@ static void row(const pair *p, int n, int count, bool batch) {
 int main(int argc, char **argv) {
     static const int sizes[] = {4, 16, 64, 256, 512, 1024}, single[] = {256, 128, 8, 1, 1, 1},
                      batches[] = {1000, 1000, 100, 16};
+    if (!gp_blas_open()) return fprintf(stderr, "%s\n", gp_error());
     gp_blas_threads(1);
     printf("OpenBLAS kernels: %s\n\n", openblas_get_corename());
     printf("| | n | gpush takes | f32, ours | 1 thread | 2 threads | f64, ours | 1 thread |"

@@ -32,17 +32,10 @@ static const char *const names[PLUGINS] = {"libgpush_cuda.so", "libgpush_cuda12.
 /* The path of plug-in i: from GPUSH_CUDA_PLUGIN, a list with : between, else in the folder of the
  * program or module, else, of the first, for the linker to find. False where there is none. */
 static bool plugin_path(int i, char *path, size_t size) {
-    static const char *const folders[] = {"", "lib/", "../lib/gpush/", "../../gpush/"};
     const char *env = gp_env_text(GP_ENV_GPUSH_CUDA_PLUGIN);
-    char own[PATH_MAX];
     for (int k = 0; env && k < i; k++) env = strchr(env, ':') ? strchr(env, ':') + 1 : "";
     if (env) return snprintf(path, size, "%.*s", (int)strcspn(env, ":"), env) > 0;
-    for (size_t k = 0; gp_own_folder(own) && k < sizeof folders / sizeof *folders; k++) {
-        snprintf(path, size, "%s/%s%s", own, folders[k], names[i]);
-        if (!access(path, R_OK)) return true;
-    }
-    snprintf(path, size, "%s", names[i]);
-    return i == 0;
+    return gp_own_library_path(names[i], path, size) || i == 0;
 }
 
 /* Whether the plug-in's driver is there and cannot be used; then text says why. */

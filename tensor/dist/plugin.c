@@ -1,26 +1,15 @@
 /* Finds the plug-ins for many processes: of MPI and of NCCL. */
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tensor/dist/dist.h"
 #include "tensor/base/env.h"
 #include "tensor/io/own_file.h"
 
-/* The one that the environment's variable names, the one in the folder of the program or module, or
- * the linker's. */
+/* The one that the environment's variable names, or the one beside the program. */
 static void *open_plugin(gp_env variable, const char *file, int flags) {
-    static const char *const folders[] = {"", "lib/", "../lib/gpush/", "../../gpush/"};
     const char *env = gp_env_text(variable);
-    char own[PATH_MAX], path[PATH_MAX + 64];
-    if (env) return dlopen(env, flags);
-    for (size_t i = 0; gp_own_folder(own) && i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, sizeof path, "%s/%s%s", own, folders[i], file);
-        void *so = dlopen(path, flags);
-        if (so) return so;
-    }
-    return dlopen(file, flags);
+    return env ? dlopen(env, flags) : gp_own_library(file, flags);
 }
 
 /* Opened once; a plug-in stays open: it is linked not to be unloaded. MPI's own plug-ins look for

@@ -2,8 +2,10 @@
 #include "tensor/io/own_file.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool gp_own_folder(char out[PATH_MAX]) {
     Dl_info info;
@@ -15,4 +17,22 @@ bool gp_own_folder(char out[PATH_MAX]) {
     if (!realpath(shared ? name : "/proc/self/exe", out)) return false;
     *strrchr(out, '/') = 0;
     return true;
+}
+
+bool gp_own_library_path(const char *file, char *path, size_t size) {
+    /* of a build's program and its tests; of an installed program and module */
+    static const char *const folders[] = {"", "lib/", "../lib/", "../lib/gpush/", "../../gpush/"};
+    char own[PATH_MAX];
+    for (size_t k = 0; gp_own_folder(own) && k < sizeof folders / sizeof *folders; k++) {
+        snprintf(path, size, "%s/%s%s", own, folders[k], file);
+        if (!access(path, R_OK)) return true;
+    }
+    snprintf(path, size, "%s", file);
+    return false;
+}
+
+void *gp_own_library(const char *file, int flags) {
+    char path[PATH_MAX + 64];
+    gp_own_library_path(file, path, sizeof path);
+    return dlopen(path, flags);
 }

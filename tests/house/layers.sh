@@ -105,7 +105,7 @@ check() {
         editor) sources | only "$inc(histedit|editline|readline)" 'shell/editor/(line|render|editrc)\.c' ;;
         openmp) sources | only "${inc}omp\.h|(#[ \t]*pragma|_Pragma\()[ \t]*\"*[ \t]*omp[ \t]+(parallel|for|task|sections|single|barrier|critical|teams)" \
             'kernels/cpu/runtime/parallel\.c' ;;
-        onednn) sources | only "${inc}(oneapi|dnnl)" 'kernels/cpu/runtime/parallel\.c' ;;
+        onednn) sources | only "${inc}(oneapi|dnnl)|dnnl_sgemm[ \t]*\(" 'kernels/cpu/runtime/parallel\.c|kernels/blas/' ;;
         handlers) sources | awk '/struct sigaction [a-z]+ = \{/ { at = $0; n = 3 }
             n > 0 && /SA_ONSTACK/ { n = 0 }
             n > 0 && --n == 0 { print at }
@@ -198,6 +198,7 @@ broken openmp tensor/op.c '#define PAR _Pragma("omp parallel for")'
 broken openmp tensor/op.c '#include <omp.h>'
 allowed openmp kernels/cpu/reduce/reduce.c '#pragma omp simd reduction(+ : s)'
 broken onednn kernels/cpu/conv/conv.c '#include <oneapi/dnnl/dnnl.h>'
+broken onednn kernels/cpu/conv/conv.c 'gp_blas->dnnl_sgemm(a);'
 broken handlers shell/main.c 'struct sigaction sa = {.sa_handler = on_signal};'
 broken handlers shell/main.c 'signal(SIGINT, on_signal);'
 allowed handlers shell/main.c $'struct sigaction sa = {.sa_handler = h,\n.sa_flags = SA_ONSTACK}; signal(2, SIG_DFL);'

@@ -78,7 +78,7 @@ check() {
     done < <(ldd "$1")
 }
 
-for file in "$build/gpush" "$build/lib/gpush.so"; do
+for file in "$build/gpush" "$build/lib/gpush.so" "$build/lib/libgpush_blas.so"; do
     tap_empty "$(check "$file")" "${file##*/}: every library is known and none is GPL"
     tap_empty "$(ldd "$file" | grep -E 'libcu|libnv')" "${file##*/} does not link to CUDA"
     tap_empty "$(ldd "$file" | grep 'libopenblas' | grep -v openblas-openmp)" "${file##*/} has the OpenMP flavour of OpenBLAS"

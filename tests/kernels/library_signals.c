@@ -1,12 +1,10 @@
 /* oneDNN's kernels, made at run time, use the stack pointer as an ordinary register: a handler's
  * frame would overwrite the heap. So signals must be blocked, but for faults, in whatever thread
- * calls it, and in those of the pool that it computes on. Here dnnl_sgemm stands before oneDNN's
- * and looks at the masks: no processor is needed whose kernels do so. */
+ * calls it, and in those of the pool that it computes on. Here a function that looks at the masks
+ * stands in the table before oneDNN's: no processor is needed whose kernels do so. */
 #include "tap.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <dnnl.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +13,7 @@
 #include "bindings/bind.h"
 #include "bindings/memory.h"
 #include "bindings/module.h"
+#include "kernels/blas/blas.h"
 
 #include <lauxlib.h>
 
@@ -37,19 +36,19 @@ static void look_at_pool(void) {
     }
 }
 
-typedef dnnl_status_t sgemm(char, char, dnnl_dim_t, dnnl_dim_t, dnnl_dim_t, float, const float *,
-                            dnnl_dim_t, const float *, dnnl_dim_t, float, float *, dnnl_dim_t);
+static const gp_blas_table *theirs;
 
-dnnl_status_t dnnl_sgemm(char transa, char transb, dnnl_dim_t M, dnnl_dim_t N, dnnl_dim_t K,
-                         float alpha, const float *A, dnnl_dim_t lda, const float *B,
-                         dnnl_dim_t ldb, float beta, float *C, dnnl_dim_t ldc) {
+static dnnl_status_t look_and_multiply(char transa, char transb, dnnl_dim_t M, dnnl_dim_t N,
+                                       dnnl_dim_t K, float alpha, const float *A, dnnl_dim_t lda,
+                                       const float *B, dnnl_dim_t ldb, float beta, float *C,
+                                       dnnl_dim_t ldc) {
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     atomic_fetch_add(&calls, 1);
     if (takes_signals(&mask)) atomic_fetch_add(&open_here, 1);
     if (sigismember(&mask, SIGSEGV) || sigismember(&mask, SIGFPE)) atomic_fetch_add(&no_faults, 1);
-    sgemm *theirs = (sgemm *)dlsym(RTLD_NEXT, "dnnl_sgemm");
-    dnnl_status_t status = theirs(transa, transb, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
+    dnnl_status_t status =
+        theirs->dnnl_sgemm(transa, transb, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
     if (!omp_in_parallel() && omp_get_max_threads() > 1) look_at_pool();
     return status;
 }
@@ -94,7 +93,12 @@ static void look(lua_State *L, int i) {
 }
 
 int main(void) {
+    static gp_blas_table ours;
     lua_State *L = gp_lua_newstate();
+    if (!gp_blas_open()) return fprintf(stderr, "%s\n", gp_error());
+    ours = *(theirs = gp_blas);
+    ours.dnnl_sgemm = look_and_multiply;
+    gp_blas = &ours;
     gp_lua_open_state(L, GP_LUA_SYNTAX);
     if (luaL_dostring(L, "threads(2) x = randn(300, 300) xs = randn(4, 300, 300)"))
         fprintf(stderr, "# %s\n", lua_tostring(L, -1));

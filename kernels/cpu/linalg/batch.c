@@ -215,6 +215,7 @@ gp_lapack gp_lapack_equations(const gp_call *c, bool vectors) {
 bool gp_lapack_run(gp_lapack *r) {
     char name[40];
     if (r->count == 0) return true;
+    if (!gp_blas_open()) return false;
     if (gp_offload_wanted(r->c, (double)r->flops))
         return gp_offload_run(r->c, name_of(r->c, name, sizeof name));
     if (r->count >= gp_threads() || r->flops < (r->alone ? r->alone : ALONE)) {

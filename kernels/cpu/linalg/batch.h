@@ -2,6 +2,7 @@
 #ifndef GP_CPU_LAPACK_H
 #define GP_CPU_LAPACK_H
 
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/runtime/kernel.h"
 
 /* An operand: a batch of matrices, its dims broadcast to those of the result. Strides in bytes. */

@@ -5,21 +5,6 @@
 #include "kernels/cpu/linalg/batch.h"
 #include "kernels/cpu/linalg/factors/reflectors.h"
 
-/* The last arguments are the lengths of the strings. */
-#define LAPACK(T, syevd, sytrd, stedc, geev)                                                       \
-    void syevd(const char *jobz, const char *uplo, const int *n, T *a, const int *lda, T *w,       \
-               T *work, const int *lwork, int *iwork, const int *liwork, int *info, size_t,        \
-               size_t);                                                                            \
-    void sytrd(const char *uplo, const int *n, T *a, const int *lda, T *d, T *e, T *tau, T *work,  \
-               const int *lwork, int *info, size_t);                                               \
-    void stedc(const char *compz, const int *n, T *d, T *e, T *z, const int *ldz, T *work,         \
-               const int *lwork, int *iwork, const int *liwork, int *info, size_t);                \
-    void geev(const char *jobvl, const char *jobvr, const int *n, T *a, const int *lda, T *wr,     \
-              T *wi, T *vl, const int *ldvl, T *vr, const int *ldvr, T *work, const int *lwork,    \
-              int *info, size_t, size_t);
-LAPACK(float, ssyevd_, ssytrd_, sstedc_, sgeev_)
-LAPACK(double, dsyevd_, dsytrd_, dstedc_, dgeev_)
-
 /* The most columns that LAPACK's blocked algorithms take at a time; the size from which
  * eigenvectors are computed from the tridiagonal form here. */
 enum { PANEL = 64, LARGE = 256 };
@@ -37,16 +22,16 @@ static int symmetric_integers(const gp_lapack *r) { return r->flag == 'V' ? 3 + 
 
 #define T float
 #define t f32
-#define SYEVD ssyevd_
-#define SYTRD ssytrd_
-#define STEDC sstedc_
+#define SYEVD gp_blas->ssyevd_
+#define SYTRD gp_blas->ssytrd_
+#define STEDC gp_blas->sstedc_
 #define TINY 1e-30f
 #include "kernels/cpu/linalg/eigen_symmetric.inc"
 #define T double
 #define t f64
-#define SYEVD dsyevd_
-#define SYTRD dsytrd_
-#define STEDC dstedc_
+#define SYEVD gp_blas->dsyevd_
+#define SYTRD gp_blas->dsytrd_
+#define STEDC gp_blas->dstedc_
 #define TINY 1e-290
 #include "kernels/cpu/linalg/eigen_symmetric.inc"
 
@@ -74,11 +59,11 @@ bool CPU(linalg_eigvalsh)(const gp_call *c) { return CPU(linalg_eigh)(c); }
 
 #define T float
 #define t f32
-#define GEEV sgeev_
+#define GEEV gp_blas->sgeev_
 #include "kernels/cpu/linalg/eigen_general.inc"
 #define T double
 #define t f64
-#define GEEV dgeev_
+#define GEEV gp_blas->dgeev_
 #include "kernels/cpu/linalg/eigen_general.inc"
 
 bool CPU(linalg_eig)(const gp_call *c) {

@@ -9,17 +9,6 @@
 #include "kernels/cpu/linalg/factors/lu.h"
 #include "kernels/cpu/linalg/factors/qr.h"
 
-/* The last argument of potrf is the length of the string. */
-#define LAPACK(T, geqrf, orgqr, potrf, getrf)                                                      \
-    void geqrf(const int *m, const int *n, T *a, const int *lda, T *tau, T *work,                  \
-               const int *lwork, int *info);                                                       \
-    void orgqr(const int *m, const int *n, const int *k, T *a, const int *lda, const T *tau,       \
-               T *work, const int *lwork, int *info);                                              \
-    void potrf(const char *uplo, const int *n, T *a, const int *lda, int *info, size_t);           \
-    void getrf(const int *m, const int *n, T *a, const int *lda, int *ipiv, int *info);
-LAPACK(float, sgeqrf_, sorgqr_, spotrf_, sgetrf_)
-LAPACK(double, dgeqrf_, dorgqr_, dpotrf_, dgetrf_)
-
 /* ---- QR ---- */
 
 /* QR_LEAST: reflections from which on they are blocked; LAPACK is faster for fewer. QR_ALONE: work
@@ -28,13 +17,13 @@ enum { QR_LEAST = 96, QR_ALONE = 1 << 22 };
 
 #define T float
 #define t f32
-#define GEQRF sgeqrf_
-#define ORGQR sorgqr_
+#define GEQRF gp_blas->sgeqrf_
+#define ORGQR gp_blas->sorgqr_
 #include "kernels/cpu/linalg/factorize_qr.inc"
 #define T double
 #define t f64
-#define GEQRF dgeqrf_
-#define ORGQR dorgqr_
+#define GEQRF gp_blas->dgeqrf_
+#define ORGQR gp_blas->dorgqr_
 #include "kernels/cpu/linalg/factorize_qr.inc"
 
 /* Without columns Q is the identity, or empty. */
@@ -66,11 +55,11 @@ bool CPU(linalg_qr)(const gp_call *c) {
 
 #define T float
 #define t f32
-#define POTRF spotrf_
+#define POTRF gp_blas->spotrf_
 #include "kernels/cpu/linalg/factorize_cholesky.inc"
 #define T double
 #define t f64
-#define POTRF dpotrf_
+#define POTRF gp_blas->dpotrf_
 #include "kernels/cpu/linalg/factorize_cholesky.inc"
 
 bool CPU(linalg_cholesky)(const gp_call *c) {
@@ -88,11 +77,11 @@ bool CPU(linalg_cholesky_ex)(const gp_call *c) { return CPU(linalg_cholesky)(c);
 
 #define T float
 #define t f32
-#define GETRF sgetrf_
+#define GETRF gp_blas->sgetrf_
 #include "kernels/cpu/linalg/factorize_lu.inc"
 #define T double
 #define t f64
-#define GETRF dgetrf_
+#define GETRF gp_blas->dgetrf_
 #include "kernels/cpu/linalg/factorize_lu.inc"
 
 bool CPU(linalg_lu_factor)(const gp_call *c) {

@@ -1,25 +1,8 @@
 /* Least squares by LAPACK: gels (QR, full rank), gelsy (QR with pivots), gelsd and gelss (SVD). */
-#include <cblas.h>
 #include <float.h>
 #include <string.h>
 
 #include "kernels/cpu/linalg/batch.h"
-
-/* The last argument of gels is the length of the string. */
-#define LAPACK(T, gels, gelsy, gelsd, gelss)                                                       \
-    void gels(const char *trans, const int *m, const int *n, const int *k, T *a, const int *lda,   \
-              T *b, const int *ldb, T *work, const int *lwork, int *info, size_t);                 \
-    void gelsy(const int *m, const int *n, const int *k, T *a, const int *lda, T *b,               \
-               const int *ldb, int *jpvt, const T *rcond, int *rank, T *work, const int *lwork,    \
-               int *info);                                                                         \
-    void gelsd(const int *m, const int *n, const int *k, T *a, const int *lda, T *b,               \
-               const int *ldb, T *s, const T *rcond, int *rank, T *work, const int *lwork,         \
-               int *iwork, int *info);                                                             \
-    void gelss(const int *m, const int *n, const int *k, T *a, const int *lda, T *b,               \
-               const int *ldb, T *s, const T *rcond, int *rank, T *work, const int *lwork,         \
-               int *info);
-LAPACK(float, sgels_, sgelsy_, sgelsd_, sgelss_)
-LAPACK(double, dgels_, dgelsy_, dgelsd_, dgelss_)
 
 /* flag: 's' gels, 'y', 'd', 'S' gelss; r->k: the smaller of m and n. */
 typedef struct parts {
@@ -29,20 +12,20 @@ typedef struct parts {
 
 #define T float
 #define t f32
-#define GEMM cblas_sgemm
-#define GELS sgels_
-#define GELSY sgelsy_
-#define GELSD sgelsd_
-#define GELSS sgelss_
+#define GEMM gp_blas->cblas_sgemm
+#define GELS gp_blas->sgels_
+#define GELSY gp_blas->sgelsy_
+#define GELSD gp_blas->sgelsd_
+#define GELSS gp_blas->sgelss_
 #define EPS FLT_EPSILON
 #include "kernels/cpu/linalg/lstsq.inc"
 #define T double
 #define t f64
-#define GEMM cblas_dgemm
-#define GELS dgels_
-#define GELSY dgelsy_
-#define GELSD dgelsd_
-#define GELSS dgelss_
+#define GEMM gp_blas->cblas_dgemm
+#define GELS gp_blas->dgels_
+#define GELSY gp_blas->dgelsy_
+#define GELSD gp_blas->dgelsd_
+#define GELSS gp_blas->dgelss_
 #define EPS DBL_EPSILON
 #include "kernels/cpu/linalg/lstsq.inc"
 

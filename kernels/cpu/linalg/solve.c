@@ -2,24 +2,12 @@
  * is to LAPACK its transpose M = P L U: where that serves as well, nothing is reordered. Our
  * inverse is worth 1.8 at 256 and 512 rows of f32, 1.6 and 1.25 of f64; of small matrices 3.4 at 4
  * rows, 2.8 at 8, 1.5 at 16 (one thread of an Emerald Rapids with AVX-512). */
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/linalg/factors/inverse.h"
 #include "kernels/cpu/linalg/batch.h"
 #include "kernels/cpu/linalg/factors/lu.h"
-
-/* LAPACK's LU and the routines that use it. The last argument of getrs is the length of the
- * string. */
-#define LAPACK(T, getrf, getri, getrs)                                                             \
-    void getrf(const int *m, const int *n, T *a, const int *lda, int *ipiv, int *info);            \
-    void getri(const int *n, T *a, const int *lda, const int *ipiv, T *work, const int *lwork,     \
-               int *info);                                                                         \
-    void getrs(const char *trans, const int *n, const int *nrhs, const T *a, const int *lda,       \
-               const int *ipiv, T *b, const int *ldb, int *info, size_t);
-LAPACK(float, sgetrf_, sgetri_, sgetrs_)
-LAPACK(double, dgetrf_, dgetri_, dgetrs_)
 
 /* PANEL: the most columns that getri takes at a time. LARGE: size from which lu.c's LU is faster
  * than getrf; INV_LARGE: from which its inverse is faster than getri. */
@@ -43,13 +31,13 @@ static int64_t inv_bytes(const gp_lapack *r) {
 
 #define T float
 #define t f32
-#define GETRF sgetrf_
-#define GETRI sgetri_
+#define GETRF gp_blas->sgetrf_
+#define GETRI gp_blas->sgetri_
 #include "kernels/cpu/linalg/inverse_det.inc"
 #define T double
 #define t f64
-#define GETRF dgetrf_
-#define GETRI dgetri_
+#define GETRF gp_blas->dgetrf_
+#define GETRI gp_blas->dgetri_
 #include "kernels/cpu/linalg/inverse_det.inc"
 
 bool CPU(linalg_inv)(const gp_call *c) {
@@ -77,17 +65,17 @@ bool CPU(linalg_slogdet)(const gp_call *c) { return CPU(linalg_det)(c); }
 
 #define T float
 #define t f32
-#define GETRF sgetrf_
-#define GETRS sgetrs_
-#define TRSV cblas_strsv
-#define TRSM cblas_strsm
+#define GETRF gp_blas->sgetrf_
+#define GETRS gp_blas->sgetrs_
+#define TRSV gp_blas->cblas_strsv
+#define TRSM gp_blas->cblas_strsm
 #include "kernels/cpu/linalg/solve.inc"
 #define T double
 #define t f64
-#define GETRF dgetrf_
-#define GETRS dgetrs_
-#define TRSV cblas_dtrsv
-#define TRSM cblas_dtrsm
+#define GETRF gp_blas->dgetrf_
+#define GETRS gp_blas->dgetrs_
+#define TRSV gp_blas->cblas_dtrsv
+#define TRSM gp_blas->cblas_dtrsm
 #include "kernels/cpu/linalg/solve.inc"
 
 bool CPU(linalg_solve)(const gp_call *c) {
@@ -104,11 +92,11 @@ bool CPU(linalg_solve)(const gp_call *c) {
 
 #define T float
 #define t f32
-#define TRSM cblas_strsm
+#define TRSM gp_blas->cblas_strsm
 #include "kernels/cpu/linalg/solve_triangular.inc"
 #define T double
 #define t f64
-#define TRSM cblas_dtrsm
+#define TRSM gp_blas->cblas_dtrsm
 #include "kernels/cpu/linalg/solve_triangular.inc"
 
 bool CPU(linalg_solve_triangular)(const gp_call *c) {

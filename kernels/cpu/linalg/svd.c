@@ -6,26 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/linalg/factors/bidiagonal.h"
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
 enum { UNIT_WORK = 1 << 15, QUICK_BYTES = 512 << 10, BLOCK = 64 };
-
-/* LAPACK: the divide and conquer SVD as a whole, its step from a bidiagonal matrix, and the product
-   with gebrd's reflectors. The last arguments are the lengths of the strings. */
-#define LAPACK(T, gesdd, bdsdc, ormbr)                                                             \
-    void gesdd(const char *jobz, const int *m, const int *n, T *a, const int *lda, T *s, T *u,     \
-               const int *ldu, T *vt, const int *ldvt, T *work, const int *lwork, int *iwork,      \
-               int *info, size_t);                                                                 \
-    void bdsdc(const char *uplo, const char *compq, const int *n, T *d, T *e, T *u,                \
-               const int *ldu, T *vt, const int *ldvt, T *q, int *iq, T *work, int *iwork,         \
-               int *info, size_t, size_t);                                                         \
-    void ormbr(const char *vect, const char *side, const char *trans, const int *m, const int *n,  \
-               const int *k, T *a, const int *lda, const T *tau, T *c, const int *ldc, T *work,    \
-               const int *lwork, int *info, size_t, size_t, size_t);
-LAPACK(float, sgesdd_, sbdsdc_, sormbr_)
-LAPACK(double, dgesdd_, dbdsdc_, dormbr_)
 
 typedef enum trouble { FINE, NOT_FINITE, NOT_CONVERGED, NO_MEMORY, TOO_LARGE, INTERRUPTED } trouble;
 
@@ -68,17 +54,17 @@ static int64_t quick_work(const svd_job *r) {
 
 #define T float
 #define t f32
-#define GESDD sgesdd_
-#define BDSDC sbdsdc_
-#define ORMBR sormbr_
+#define GESDD gp_blas->sgesdd_
+#define BDSDC gp_blas->sbdsdc_
+#define ORMBR gp_blas->sormbr_
 #define TINY 1e-9f
 #define HUGE 1e9f
 #include "kernels/cpu/linalg/svd.inc"
 #define T double
 #define t f64
-#define GESDD dgesdd_
-#define BDSDC dbdsdc_
-#define ORMBR dormbr_
+#define GESDD gp_blas->dgesdd_
+#define BDSDC gp_blas->dbdsdc_
+#define ORMBR gp_blas->dormbr_
 #define TINY 1e-90
 #define HUGE 1e90
 #include "kernels/cpu/linalg/svd.inc"
@@ -128,6 +114,7 @@ static bool decompose(const gp_call *c, svd_job *r, const char *name) {
         identities(r->vh, (gp_dtype)x->dtype, r->count, r->cols);
         return true;
     }
+    if (!gp_blas_open()) return false;
     r->ld = (r->cols + GP_BIDIAG_PAD - 1) / GP_BIDIAG_PAD * GP_BIDIAG_PAD;
     int64_t bytes = (int64_t)r->rows * r->ld * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     r->quick =

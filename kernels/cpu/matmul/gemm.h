@@ -2,8 +2,7 @@
 #ifndef GP_CPU_GEMM_H
 #define GP_CPU_GEMM_H
 
-#include <cblas.h>
-
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/runtime/kernel.h"
 
 /* c = op(a) op(b) + beta c; ta, tb: op transposes. On as many threads as the caller set. */
@@ -16,8 +15,8 @@
              (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);              \
     }
 /* oneDNN's is faster, but may refuse. */
-GP_GEMM(float, f32, cblas_sgemm, gp_sgemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc))
-GP_GEMM(double, f64, cblas_dgemm, false)
+GP_GEMM(float, f32, gp_blas->cblas_sgemm, gp_sgemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc))
+GP_GEMM(double, f64, gp_blas->cblas_dgemm, false)
 #undef GP_GEMM
 
 #endif

@@ -1,10 +1,10 @@
 /* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit
  * floats in f32, or in pairs where the processor has products of bf16 (half.c). */
-#include <cblas.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/matmul/half.h"
 #include "kernels/cpu/matmul/small.h"
 #include "kernels/cpu/runtime/scratch.h"
@@ -74,11 +74,11 @@ static void matrix_vector(gp_ctype ct, const matrix *x, bool trans, int64_t ld, 
     enum CBLAS_TRANSPOSE t = trans ? CblasTrans : CblasNoTrans;
     memset(y, 0, (size_t)x->rows * gp_ctype_size[ct]);
     if (ct == GP_CT_f32)
-        cblas_sgemv(CblasRowMajor, t, rows, cols, 1, (const float *)x->data, (int)ld,
-                    (const float *)v, (int)step, 1, y, 1);
+        gp_blas->cblas_sgemv(CblasRowMajor, t, rows, cols, 1, (const float *)x->data, (int)ld,
+                             (const float *)v, (int)step, 1, y, 1);
     else
-        cblas_dgemv(CblasRowMajor, t, rows, cols, 1, (const double *)x->data, (int)ld,
-                    (const double *)v, (int)step, 1, y, 1);
+        gp_blas->cblas_dgemv(CblasRowMajor, t, rows, cols, 1, (const double *)x->data, (int)ld,
+                             (const double *)v, (int)step, 1, y, 1);
 }
 
 static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
@@ -108,9 +108,10 @@ static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t
     if (ct == GP_CT_f32)
         return gp_sgemm(ta, tb, m, n, k, (const float *)a->data, lda, (const float *)b->data, ldb,
                         0, c, ldc);
-    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-                (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
-                (const double *)b->data, (int)ldb, 0, c, (int)ldc);
+    gp_blas->cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans,
+                         tb ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1,
+                         (const double *)a->data, (int)lda, (const double *)b->data, (int)ldb, 0, c,
+                         (int)ldc);
     return true;
 }
 
@@ -381,6 +382,7 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product 
     p.ct = gp_compute_type((gp_dtype)a->dtype);
     p.out = gp_out(c, 0);
     if (p.out->numel == 0) return true;
+    if (!gp_blas_open()) return false;
     gp_batch *t = &p.batch;
     gp_batch_read(t, a, b, p.out);
     p.a = (matrix){a->data, (gp_dtype)a->dtype, t->m, t->k, t->a_rs, t->a_cs};

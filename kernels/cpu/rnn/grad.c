@@ -2,6 +2,7 @@
    gates, then one product each for the input, w_ih and w_hh. */
 #include <string.h>
 
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/matmul/half.h"
 #include "kernels/cpu/matmul/packed.h"
 #include "kernels/cpu/rnn/cell.h"
@@ -428,6 +429,7 @@ static bool backward(const gp_call *c) {
     n.wants_x = c->arg[gp_rnn_grad_x(&n.r)].i;
     n.size = gp_ctype_size[n.ct];
     n.pairs = gp_rnn_pairs(&n.r, x, n.w);
+    if (!gp_blas_open()) return false;
     gp_carve v = {0};
     lay_out(&n, &v);
     v.base = gp_scratch(GP_SCRATCH_CALL, (size_t)v.used);

@@ -3,9 +3,9 @@
  * few rows, weights that are read in place are worth 5.5 at an LSTM of 1 step and 256 units, 1.4 at
  * 50 steps of 1,024, and take 1.2 of the time at 100 steps of 128 (one thread of an Emerald Rapids
  * with AVX-512). */
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/rnn/rnn.h"
 
-#include <cblas.h>
 #include <string.h>
 
 #include "kernels/cpu/rnn/cell.h"
@@ -99,9 +99,10 @@ bool gp_rnn_gemm(gp_ctype ct, bool at, bool bt, int64_t m, int64_t n, int64_t k,
     if (ct == GP_CT_f32)
         return gp_sgemm(at, bt, m, n, k, (const float *)a, lda, (const float *)b, ldb, add,
                         (float *)c, ldc);
-    cblas_dgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans, bt ? CblasTrans : CblasNoTrans,
-                (int)m, (int)n, (int)k, 1, (const double *)a, (int)lda, (const double *)b, (int)ldb,
-                add, (double *)c, (int)ldc);
+    gp_blas->cblas_dgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans,
+                         bt ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1,
+                         (const double *)a, (int)lda, (const double *)b, (int)ldb, add, (double *)c,
+                         (int)ldc);
     return true;
 }
 
@@ -224,11 +225,13 @@ static bool product(const rnn_job *n, const gp_panel_source *w, int64_t k, int64
                            w->bias, out, units);
     if (!w->bias) memset(out, 0, (size_t)(units * n->size));
     if (n->ct == GP_CT_f32)
-        cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)units, (int)k, 1, (const float *)w->w,
-                    (int)(w->rs / n->size), (const float *)a, 1, 1, (float *)out, 1);
+        gp_blas->cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)units, (int)k, 1,
+                             (const float *)w->w, (int)(w->rs / n->size), (const float *)a, 1, 1,
+                             (float *)out, 1);
     else
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)units, (int)k, 1, (const double *)w->w,
-                    (int)(w->rs / n->size), (const double *)a, 1, 1, (double *)out, 1);
+        gp_blas->cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)units, (int)k, 1,
+                             (const double *)w->w, (int)(w->rs / n->size), (const double *)a, 1, 1,
+                             (double *)out, 1);
     return true;
 }
 
@@ -464,6 +467,7 @@ static bool forward(const gp_call *c, bool save) {
     n.pairs = gp_rnn_pairs(&n.r, x, n.w);
     n.saved = save ? gp_out(c, 1 + n.r.states)->data : NULL;
     n.few = n.r.steps * n.r.batch <= FEW && weights_dense(&n);
+    if (!gp_blas_open()) return false;
     gp_carve v = {0};
     lay_out(&n, &v);
     v.base = gp_scratch(GP_SCRATCH_CALL, (size_t)v.used);

@@ -1,10 +1,9 @@
 /* The parallel loop: the only file that uses OpenMP, whose pool OpenBLAS and oneDNN share. */
-#include <dnnl.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
 
-#include "kernels/cpu/matmul/blas.h"
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/device/stream/thread.h"
 
@@ -24,7 +23,6 @@ void __tsan_release(void *);
 #endif
 
 void gp_blas_threads(int n) {
-    gp_blas_open();
     bool alone = omp_in_parallel() || gp_deterministic() || atomic_load(&gp_offload_abandoned);
     int most = alone ? 1 : gp_threads_free();
     omp_set_num_threads(n < most ? n : most);
@@ -124,8 +122,8 @@ bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const fl
 #pragma omp parallel
         leave_signals();
     }
-    bool ok = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, beta, c,
-                         ldc) == dnnl_success;
+    bool ok = gp_blas->dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, beta,
+                                  c, ldc) == dnnl_success;
     gp_signals_release();
     return ok;
 }

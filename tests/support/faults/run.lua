@@ -66,8 +66,12 @@ local function litter(before)
     end
 end
 
+-- Before what the system's loader says in its own words, of any failure.
+local LOADER = "the libraries of linear algebra cannot be loaded: "
+
 -- Whether the message says one of the reasons.
 local function says(message, why)
+    if tostring(message):find(LOADER, 1, true) then return true end
     for _, reason in ipairs(why) do
         if type(message) == "string" and message:find(reason, 1, true) then return true end
     end
@@ -91,6 +95,8 @@ local function point(fault, why, want)
     fine, after = pcall(load or program)
     if load and not (fine and after == want) then return "lost the file: " .. after, raised end
     fine, after = pcall(program)
+    -- the loader remembers folders that it could not look into
+    if not fine and after:find(LOADER .. ".*No such file") then return nil, raised end
     if not fine then return "cannot run again: " .. after, raised end
     if ok and got ~= (want or after) then return "gave " .. tostring(got), raised end
     if want and want ~= after then return "changed to " .. after, raised end

@@ -4,6 +4,7 @@
  * getrf they take as long as the products. On one thread of an AMD EPYC (AVX2), 512 and 1024 rows
  * take 0.84 to 0.92 of getrf's time, and inverses of 256 to 1024 rows 0.66 to 1.04 of the time of
  * getrf and getri (scripts/bench/RESULTS.md). */
+#include "kernels/blas/blas.h"
 #include "kernels/cpu/linalg/factors/lu.h"
 
 #include <float.h>
@@ -74,9 +75,9 @@ SWAP(double, f64)
 
 #define T float
 #define t f32
-#define TRSV cblas_strsv
+#define TRSV gp_blas->cblas_strsv
 #include "kernels/cpu/linalg/factors/lu_solve.inc"
 #define T double
 #define t f64
-#define TRSV cblas_dtrsv
+#define TRSV gp_blas->cblas_dtrsv
 #include "kernels/cpu/linalg/factors/lu_solve.inc"

@@ -73,7 +73,7 @@ job() {
     if [ $status = 124 ] || [ $status = 137 ] || grep -q crashed "$TMPDIR/job"; then
         echo "BAD status $status: $(tail -n 3 "$TMPDIR/job")"
     elif [ $status != 0 ]; then
-        grep -qE 'memory|no thread|Input/output|No space|open files|interrupted' "$TMPDIR/job" ||
+        grep -qE 'memory|no thread|Input/output|No space|open files|interrupted|cannot be loaded: ' "$TMPDIR/job" ||
             echo "BAD no reason: $(head -n 3 "$TMPDIR/job")"
     elif [[ $1 != *:0 ]] && [ "$(grep -c fine "$TMPDIR/job")" != 2 ]; then
         echo "BAD result: $(head -n 3 "$TMPDIR/job")"

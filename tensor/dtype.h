@@ -7,11 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef enum gp_dtype {
-#define DTYPE(name, ctype, kind) GP_##name,
-#include "tensor/dtype.def"
-    GP_DTYPES
-} gp_dtype;
+#include "tensor/base/dtype_enum.h"
 
 typedef enum gp_dkind { GP_KIND_BOOL, GP_KIND_INT, GP_KIND_FLOAT } gp_dkind;
 

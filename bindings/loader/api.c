@@ -113,8 +113,8 @@ static int l_add(lua_State *L) {
 }
 
 static void release_batch(void *owner) {
-    gp_batch **b = owner;
-    gp_batch_free(*b);
+    gp_loader_batch **b = owner;
+    gp_loader_batch_free(*b);
     *b = NULL;
 }
 
@@ -123,11 +123,11 @@ static int l_take(lua_State *L) {
     gp_worker_pool *c = check_pool(L);
     lua_settop(L, 1);
     static const gp_owner_type type = {"gpush.batch", release_batch};
-    gp_batch **b = gp_lua_push_owner(L, &type, sizeof *b);
+    gp_loader_batch **b = gp_lua_push_owner(L, &type, sizeof *b);
     lua_getiuservalue(L, 1, 1);
     if (!(*b = gp_worker_pool_take(c, L, 3))) return gp_lua_raise(L);
-    int n = gp_batch_push(L, *b);
-    gp_batch_free(*b);
+    int n = gp_loader_batch_push(L, *b);
+    gp_loader_batch_free(*b);
     *b = NULL;
     return n;
 }

@@ -19,13 +19,14 @@
 enum { PROGRAM = 1, RANDOMSEED, GET, DATASET, COLLATE, SAMPLES };
 
 typedef struct job {
-    gp_batch *b;
+    gp_loader_batch *b;
     int from, to, slot; /* slot: the one being made */
     const gp_making *how;
 } job;
 
-gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked, bool pin) {
-    gp_batch *b = calloc(1, sizeof *b + (size_t)n * sizeof *index);
+gp_loader_batch *gp_loader_batch_new(int64_t number, const int64_t *index, int n, bool stacked,
+                                     bool pin) {
+    gp_loader_batch *b = calloc(1, sizeof *b + (size_t)n * sizeof *index);
     if (!b) return gp_fail_null("out of memory");
     b->number = number;
     b->n = b->left = n;
@@ -38,7 +39,7 @@ gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked
     return NULL;
 }
 
-void gp_batch_free(gp_batch *b) {
+void gp_loader_batch_free(gp_loader_batch *b) {
     if (!b) return;
     gp_collate_free(b->stack);
     gp_serial_clear(&b->result);
@@ -61,7 +62,7 @@ static void seed(lua_State *L, const gp_making *how, uint64_t at) {
 /* The first sample of a batch determines its shape, whichever worker has it; then each writes its
  * own slot, without a lock. */
 static bool put_sample(lua_State *L, job *j, int first, int count) {
-    gp_batch *b = j->b;
+    gp_loader_batch *b = j->b;
     int64_t index = b->index[j->slot];
     gp_lock(j->how->lock);
     bool ok = gp_collate_shaped(b->stack) || gp_collate_shape(b->stack, L, first, count, index);
@@ -82,7 +83,7 @@ static void keep_sample(lua_State *L, int slot, int first, int count) {
 /* Runs the user's function on the batch's samples, all in this state; its values are serialized for
  * the main one. */
 static void collate(lua_State *L, job *j) {
-    gp_batch *b = j->b;
+    gp_loader_batch *b = j->b;
     j->slot = b->n;
     seed(L, j->how, ~(uint64_t)b->number); /* no sample has such an index */
     lua_pushvalue(L, COLLATE);
@@ -173,7 +174,8 @@ static void set_fault(lua_State *L, job *j) {
     gp_serial_clear(&f.value);
 }
 
-void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, const gp_making *how) {
+void gp_loader_batch_make(lua_State *L, int program, gp_loader_batch *b, int from, int to,
+                          const gp_making *how) {
     int top = lua_gettop(L);
     job j = {.b = b, .from = from, .to = to, .slot = from, .how = how};
     gp_lua_enter(L);
@@ -196,7 +198,7 @@ static int l_fault_text(lua_State *L) {
 
 /* Raises the fault: its text, or for an error that is not a string a table of value, message and
  * index. */
-static int raise_fault(lua_State *L, const gp_batch *b) {
+static int raise_fault(lua_State *L, const gp_loader_batch *b) {
     const gp_sample_error *f = &b->fault;
     gp_lua_enter(L);
     gp_srcloc loc = gp_srcloc_here();
@@ -224,7 +226,7 @@ static int raise_fault(lua_State *L, const gp_batch *b) {
 
 /* ---- where the host's time is counted ---- */
 
-uint64_t gp_batch_counted(const gp_batch *b) {
+uint64_t gp_loader_batch_counted(const gp_loader_batch *b) {
     if (!gp_clock_op_ns()) return 0;
     return gp_model_loader() ? gp_model_loader() : atomic_load(&b->counted);
 }
@@ -246,23 +248,24 @@ static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b)
     lua_call(L, 2, 0);
 }
 
-void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_making *how) {
+void gp_loader_batch_make_on_clock(lua_State *L, int program, gp_loader_batch *b,
+                                   const gp_making *how) {
     lua_Integer one = random_bits(L, program), two = random_bits(L, program);
     gp_rng kept = gp_generator;
-    gp_batch_make(L, program, b, 0, b->n, how);
-    gp_clock_work(gp_batch_counted(b));
+    gp_loader_batch_make(L, program, b, 0, b->n, how);
+    gp_clock_work(gp_loader_batch_counted(b));
     gp_generator = kept;
     seed_random(L, program, one, two);
 }
 
-uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers) {
+uint64_t gp_loader_batch_wait_on_clock(const gp_loader_batch *b, uint64_t made, int workers) {
     uint64_t begins = made > b->asked ? made : b->asked;
-    uint64_t end = begins + gp_batch_counted(b) / (uint64_t)workers;
+    uint64_t end = begins + gp_loader_batch_counted(b) / (uint64_t)workers;
     if (gp_clock_op_ns()) gp_clock_jump(end);
     return end;
 }
 
-int gp_batch_push(lua_State *L, gp_batch *b) {
+int gp_loader_batch_push(lua_State *L, gp_loader_batch *b) {
     if (b->fault.slot >= 0) return raise_fault(L, b);
     return b->stack ? gp_collate_push(b->stack, L) : gp_deserialize(L, &b->result);
 }

@@ -17,7 +17,7 @@ typedef struct gp_sample_error {
     gp_serial value; /* of an error that is not a string and could be serialized; else empty */
 } gp_sample_error;
 
-typedef struct gp_batch {
+typedef struct gp_loader_batch {
     int64_t number;           /* in its epoch, from 1 */
     int64_t name;             /* on the record: a number that no batch of another pool has */
     uint64_t asked;           /* when; and, where the host's time is counted, */
@@ -28,7 +28,7 @@ typedef struct gp_batch {
     gp_collate *stack;     /* without a collate function */
     gp_serial result;      /* with one: its result */
     gp_sample_error fault; /* the one of the smallest slot */
-} gp_batch;
+} gp_loader_batch;
 
 /* Shared by all batches of a loader's epoch. */
 typedef struct gp_making {
@@ -39,26 +39,29 @@ typedef struct gp_making {
 
 /* index is copied. stacked: samples are collated as they arrive, without a collate function of the
  * user's; pin: in pinned memory. NULL with a message. */
-gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked, bool pin);
-void gp_batch_free(gp_batch *b); /* NULL is fine */
+gp_loader_batch *gp_loader_batch_new(int64_t number, const int64_t *index, int n, bool stacked,
+                                     bool pin);
+void gp_loader_batch_free(gp_loader_batch *b); /* NULL is fine */
 
 /* Makes samples from … to - 1 of b in L by the program, a table at index `program` with the fields
  * get, dataset, collate (or nil) and randomseed. With a collate function the range is the whole
  * batch. Each sample has random numbers of its own, keyed by (seed, epoch, its index). Errors are
  * stored in b->fault. */
-void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, const gp_making *how);
+void gp_loader_batch_make(lua_State *L, int program, gp_loader_batch *b, int from, int to,
+                          const gp_making *how);
 
 /* Makes all of b on a thread that is no worker's: where the host's time is counted, the clock moves
  * by what that takes, or by sim.loader. The caller's random numbers do not depend on what the
  * samples draw. */
-void gp_batch_make_on_clock(lua_State *L, int program, gp_batch *b, const gp_making *how);
+void gp_loader_batch_make_on_clock(lua_State *L, int program, gp_loader_batch *b,
+                                   const gp_making *how);
 /* b is made, and the batch before it was at `made`, by that clock: moves it to when b is, which
  * began when it was asked for and is divided among the workers. Returns that time. */
-uint64_t gp_batch_wait_on_clock(const gp_batch *b, uint64_t made, int workers);
+uint64_t gp_loader_batch_wait_on_clock(const gp_loader_batch *b, uint64_t made, int workers);
 /* What making b took, in ns, where the host's time is counted; else 0. */
-uint64_t gp_batch_counted(const gp_batch *b);
+uint64_t gp_loader_batch_counted(const gp_loader_batch *b);
 
 /* Pushes the values of a finished batch, or raises its fault. */
-int gp_batch_push(lua_State *L, gp_batch *b);
+int gp_loader_batch_push(lua_State *L, gp_loader_batch *b);
 
 #endif

@@ -43,7 +43,7 @@ struct gp_worker_pool {
     char crash[700];   /* how the first crashed worker crashed */
     worker *worker;
     int started; /* threads that are not joined yet */
-    gp_batch **ring;
+    gp_loader_batch **ring;
     int head, count;
     gp_worker_pool_stats stats;
     gp_computed here;             /* without workers: of the thread that takes batches */
@@ -166,9 +166,9 @@ static bool open_program(worker *w, lua_State *L) {
 }
 
 /* The first batch with samples that no worker has taken. */
-static gp_batch *open_batch(gp_worker_pool *c) {
+static gp_loader_batch *open_batch(gp_worker_pool *c) {
     for (int i = 0; i < c->count; i++) {
-        gp_batch *b = c->ring[(c->head + i) % c->opts.prefetch];
+        gp_loader_batch *b = c->ring[(c->head + i) % c->opts.prefetch];
         if (b->next < b->n) return b;
     }
     return NULL;
@@ -176,7 +176,7 @@ static gp_batch *open_batch(gp_worker_pool *c) {
 
 /* Several workers share a batch, so that the first is ready early; in smaller parts towards its
  * end, so that they finish together. */
-static int chunk(const gp_worker_pool *c, const gp_batch *b) {
+static int chunk(const gp_worker_pool *c, const gp_loader_batch *b) {
     int workers = c->opts.workers, n = b->n / (CHUNKS * workers),
         rest = (b->n - b->next) / (2 * workers);
     if (rest < n) n = rest;
@@ -201,7 +201,7 @@ static void serve(worker *w, lua_State *L) {
     gp_computed clock = gp_computed_open(false);
     gp_lock(&c->lock);
     while (!atomic_load(&c->stop)) {
-        gp_batch *b = open_batch(c);
+        gp_loader_batch *b = open_batch(c);
         uint64_t t0 = gp_real_ns();
         if (!b) {
             pthread_cond_wait(&c->work, &c->lock);
@@ -213,7 +213,7 @@ static void serve(worker *w, lua_State *L) {
         gp_unlock(&c->lock);
         gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
         gp_computed_begin(&clock);
-        gp_batch_make(L, 2, b, from, to, &how);
+        gp_loader_batch_make(L, 2, b, from, to, &how);
         uint64_t computed = gp_computed_end(&clock);
         bool counted = gp_clock_op_ns() != 0; /* then these times are another clock's */
         r.computed = counted ? 0 : computed;
@@ -326,7 +326,7 @@ static bool start(gp_worker_pool *c) {
 gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *program) {
     gp_worker_pool *c = calloc(1, sizeof *c);
     worker *w = calloc((size_t)opts->workers + 1, sizeof *w);
-    gp_batch **ring = calloc((size_t)opts->prefetch, sizeof *ring);
+    gp_loader_batch **ring = calloc((size_t)opts->prefetch, sizeof *ring);
     if (!c || !w || !ring) return free(c), free(w), free(ring), gp_fail_null("out of memory");
     c->opts = *opts;
     c->worker = w, c->ring = ring;
@@ -349,8 +349,8 @@ gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *p
 bool gp_worker_pool_room(gp_worker_pool *c) { return c->count < c->opts.prefetch; }
 
 bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n) {
-    gp_batch *b =
-        gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked, c->opts.pin);
+    gp_loader_batch *b = gp_loader_batch_new(c->stats.batches + c->count + 1, index, n,
+                                             c->opts.stacked, c->opts.pin);
     if (!b) return false;
     b->name = (int64_t)(c->number << 32) | b->number;
     gp_lock(&c->lock);
@@ -382,7 +382,7 @@ static void note_wait(gp_worker_pool *c, uint64_t t0) {
 }
 
 /* Waits, with the lock held, until the batch is made. On the record each take is a region. */
-static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
+static bool wait_for(gp_worker_pool *c, const gp_loader_batch *b) {
     uint64_t t0 = gp_now_ns();
     gp_region r = gp_region_begin(GP_LOADER_TAKE, sizeof GP_LOADER_TAKE - 1, b->name);
     bool ok = true, waits = c->waiting = b->left > 0;
@@ -395,8 +395,9 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     }
     c->waiting = false;
     if (ok && c->opts.workers) {
-        c->made = gp_batch_wait_on_clock(b, c->made, c->opts.workers);
-        c->stats.busy += gp_batch_counted(b), c->stats.computed += gp_batch_counted(b);
+        c->made = gp_loader_batch_wait_on_clock(b, c->made, c->opts.workers);
+        c->stats.busy += gp_loader_batch_counted(b),
+            c->stats.computed += gp_loader_batch_counted(b);
     }
     gp_region_end(&r);
     if (gp_clock_op_ns()) waits = gp_now_ns() > t0;
@@ -405,13 +406,13 @@ static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
 }
 
 /* Makes the batch on this thread. Where the host's time is counted, all of it is computing. */
-static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program) {
+static void make_here(gp_worker_pool *c, gp_loader_batch *b, lua_State *L, int program) {
     gp_making how = {
         .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     uint64_t t0 = gp_now_ns();
     gp_region r = gp_region_begin(GP_LOADER_MAKE, sizeof GP_LOADER_MAKE - 1, b->name);
     gp_computed_begin(&c->here);
-    gp_batch_make_on_clock(L, program, b, &how);
+    gp_loader_batch_make_on_clock(L, program, b, &how);
     r.computed = gp_clock_op_ns() ? gp_now_ns() - t0 + 1 : gp_computed_end(&c->here);
     c->stats.computed += r.computed;
     gp_region_end(&r);
@@ -421,9 +422,9 @@ static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program)
     c->stats.busy += gp_now_ns() - t0;
 }
 
-gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program) {
+gp_loader_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program) {
     if (c->count == 0) return gp_fail_null("data.Loader: no batch was asked for");
-    gp_batch *b = c->ring[c->head];
+    gp_loader_batch *b = c->ring[c->head];
     gp_lua_enter(L);
     if (c->opts.workers == 0) make_here(c, b, L, program);
     gp_lock(&c->lock);
@@ -482,7 +483,8 @@ void gp_worker_pool_free(gp_worker_pool *c) {
     gp_worker_pool_stop(c);
     if (c->stats.crashed) return;
     if (c->opts.workers == 0) gp_computed_close(&c->here);
-    for (int i = 0; i < c->count; i++) gp_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
+    for (int i = 0; i < c->count; i++)
+        gp_loader_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
     gp_serial_clear(&c->program);
     pthread_mutex_destroy(&c->lock);
     pthread_mutex_destroy(&c->shaping);

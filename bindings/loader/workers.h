@@ -37,8 +37,8 @@ typedef struct gp_worker_pool_stats {
 } gp_worker_pool_stats;
 
 /* Starts the threads (without any, batches are made when they are taken). program: what each worker
- * deserializes, a table with a function `prepare` that turns it into what gp_batch_make wants;
- * taken over. NULL with a message. */
+ * deserializes, a table with a function `prepare` that turns it into what gp_loader_batch_make
+ * wants; taken over. NULL with a message. */
 gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *program);
 
 /* Whether there is room for another batch. */
@@ -48,7 +48,7 @@ bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n);
 /* Waits for the next batch, which the caller frees; recorded as a region of the profile, not as a
  * wait for a device. Without threads it is made in L by the program at the index. NULL with a
  * message: no batch is left, a worker could not start or crashed, or interrupted. */
-gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program);
+gp_loader_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program);
 
 /* Copies the figures so far to *out; of a pool that runs, they belong to one moment. */
 void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out);

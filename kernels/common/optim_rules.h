@@ -10,7 +10,7 @@ RULE_FN inline T FN(slope)(T g, T p, T sign, T decay) {
 }
 
 RULE_FN void FN(sgd)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = (const step *)ctx;
+    const gp_optim_step *s = (const gp_optim_step *)ctx;
     T *__restrict__ p = x[0], *__restrict__ b = x[2];
     const T *__restrict__ g = x[1];
     T lr = (T)s->lr, sign = (T)s->sign, decay = (T)s->decay, mu = (T)s->momentum,
@@ -29,7 +29,7 @@ RULE_FN void FN(sgd)(const void *ctx, T *const *x, int64_t n) {
 }
 
 RULE_FN void FN(adam)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = (const step *)ctx;
+    const gp_optim_step *s = (const gp_optim_step *)ctx;
     T *__restrict__ p = x[0], *__restrict__ m = x[2], *__restrict__ v = x[3],
                     *__restrict__ most = x[4];
     const T *__restrict__ g = x[1];
@@ -55,7 +55,7 @@ RULE_FN void FN(adam)(const void *ctx, T *const *x, int64_t n) {
 }
 
 RULE_FN void FN(rmsprop)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = (const step *)ctx;
+    const gp_optim_step *s = (const gp_optim_step *)ctx;
     T *__restrict__ p = x[0], *__restrict__ v = x[2], *__restrict__ mean = x[3],
                     *__restrict__ b = x[4];
     const T *__restrict__ g = x[1];
@@ -76,7 +76,7 @@ RULE_FN void FN(rmsprop)(const void *ctx, T *const *x, int64_t n) {
 }
 
 RULE_FN void FN(adagrad)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = (const step *)ctx;
+    const gp_optim_step *s = (const gp_optim_step *)ctx;
     T *__restrict__ p = x[0], *__restrict__ sum = x[2];
     const T *__restrict__ g = x[1];
     T lr = (T)s->lr, sign = (T)s->sign, decay = (T)s->decay, eps = (T)s->eps;

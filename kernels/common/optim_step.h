@@ -10,7 +10,7 @@
 #include "tensor/op.h"
 
 /* What an algorithm needs; absent parts are 0. */
-typedef struct step {
+typedef struct gp_optim_step {
     double lr, sign, decay; /* sign: -1 to maximize; decay: that of the penalty */
     double keep;            /* AdamW: the factor that decay leaves of a parameter */
     double momentum, dampening, beta1, beta2, eps;
@@ -18,10 +18,10 @@ typedef struct step {
     double rate, lr_decay; /* what lr is made of */
     bool first, nesterov;
     bool corrected; /* Adam: averages are corrected for their beginning at 0 */
-} step;
+} gp_optim_step;
 
 /* Sets what depends on the step's number, n from 1. */
-STEP_FN void step_number(step *s, double n) {
+STEP_FN void step_number(gp_optim_step *s, double n) {
     s->lr = s->rate / (1 + (n - 1) * s->lr_decay);
     if (!s->corrected) return;
     s->lr = s->rate / (1 - pow(s->beta1, n));
@@ -36,7 +36,7 @@ typedef struct on_device {
 } on_device;
 
 /* False: nothing is to be written. Else counts the step and completes s. */
-STEP_FN bool step_begin(step *s, const on_device *d) {
+STEP_FN bool step_begin(gp_optim_step *s, const on_device *d) {
     if (d->found_inf && *d->found_inf != 0) return false;
     if (d->grad_scale) s->sign /= (double)*d->grad_scale;
     if (!d->steps) return true;
@@ -77,8 +77,8 @@ enum { ROUNDED = 5 };
 
 /* Arguments: params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov,
  * first, maximize, rounded, steps, grad_scale, found_inf. */
-static inline step sgd_of(const gp_call *c) {
-    step s;
+static inline gp_optim_step sgd_of(const gp_call *c) {
+    gp_optim_step s;
     memset(&s, 0, sizeof s);
     s.lr = s.rate = c->arg[3].f, s.momentum = c->arg[4].f, s.dampening = c->arg[5].f;
     s.decay = c->arg[6].f, s.nesterov = c->arg[7].i, s.first = c->arg[8].i;
@@ -88,9 +88,9 @@ static inline step sgd_of(const gp_call *c) {
 
 /* Arguments: params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, step, lr, beta1, beta2, eps,
  * weight_decay, decoupled, maximize, rounded, steps, grad_scale, found_inf. */
-static inline step adam_of(const gp_call *c) {
+static inline gp_optim_step adam_of(const gp_call *c) {
     double n = (double)c->arg[5].i, lr = c->arg[6].f, decay = c->arg[10].f;
-    step s;
+    gp_optim_step s;
     memset(&s, 0, sizeof s);
     s.beta1 = c->arg[7].f, s.beta2 = c->arg[8].f, s.eps = c->arg[9].f, s.keep = 1;
     s.rate = lr, s.corrected = true;
@@ -103,8 +103,8 @@ static inline step adam_of(const gp_call *c) {
 
 /* Arguments: params, grads, square_avgs, grad_avgs, momentum_buffers, lr, alpha, eps, weight_decay,
  * momentum, maximize, rounded, steps, grad_scale, found_inf. */
-static inline step rmsprop_of(const gp_call *c) {
-    step s;
+static inline gp_optim_step rmsprop_of(const gp_call *c) {
+    gp_optim_step s;
     memset(&s, 0, sizeof s);
     s.lr = s.rate = c->arg[5].f, s.beta2 = c->arg[6].f, s.eps = c->arg[7].f, s.decay = c->arg[8].f;
     s.momentum = c->arg[9].f, s.sign = c->arg[10].i ? -1 : 1;
@@ -113,8 +113,8 @@ static inline step rmsprop_of(const gp_call *c) {
 
 /* Arguments: params, grads, state_sums, step, lr, lr_decay, eps, weight_decay, maximize,
  * rounded, steps, grad_scale, found_inf. */
-static inline step adagrad_of(const gp_call *c) {
-    step s;
+static inline gp_optim_step adagrad_of(const gp_call *c) {
+    gp_optim_step s;
     memset(&s, 0, sizeof s);
     s.eps = c->arg[6].f, s.decay = c->arg[7].f, s.sign = c->arg[8].i ? -1 : 1;
     s.rate = c->arg[4].f, s.lr_decay = c->arg[5].f;

@@ -1,5 +1,5 @@
 /* Devices and streams of a loaded profile: only their names, kinds and numbers. */
-#include "profile/load/places.h"
+#include "profile/load/devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +18,15 @@ typedef struct made_stream {
     struct made_stream *next;
 } made_stream;
 
-struct gp_places {
+struct gp_loaded_devices {
     made_device *devices;
     made_stream *streams[BUCKETS];
     int ndevices, nstreams;
 };
 
-gp_places *gp_places_new(void) { return calloc(1, sizeof(gp_places)); }
+gp_loaded_devices *gp_loaded_devices_new(void) { return calloc(1, sizeof(gp_loaded_devices)); }
 
-void gp_places_free(gp_places *p) {
+void gp_loaded_devices_free(gp_loaded_devices *p) {
     if (!p) return;
     for (made_device *d = p->devices, *next; d; d = next) {
         next = d->next;
@@ -40,11 +40,11 @@ void gp_places_free(gp_places *p) {
     free(p);
 }
 
-gp_device *gp_places_device(gp_places *p, const char *kind, bool on_host, int index,
+gp_device *gp_loaded_device(gp_loaded_devices *p, const char *kind, bool on_host, int index,
                             const char *name) {
     for (made_device *d = p->devices; d; d = d->next)
         if (!strncmp(d->dev.name, name, sizeof d->dev.name - 1)) return &d->dev;
-    made_device *d = p->ndevices < GP_PLACES_MAX ? calloc(1, sizeof *d) : NULL;
+    made_device *d = p->ndevices < GP_LOADED_MAX ? calloc(1, sizeof *d) : NULL;
     if (!d) return NULL;
     d->vt = (gp_device_vt){.kind = kind, .on_host = on_host};
     d->dev.vt = &d->vt;
@@ -56,11 +56,11 @@ gp_device *gp_places_device(gp_places *p, const char *kind, bool on_host, int in
     return &d->dev;
 }
 
-gp_stream *gp_places_stream(gp_places *p, gp_device *dev, int index) {
+gp_stream *gp_loaded_stream(gp_loaded_devices *p, gp_device *dev, int index) {
     made_stream **head = &p->streams[((unsigned)index + 31u * (unsigned)dev->slot) % BUCKETS];
     for (made_stream *s = *head; s; s = s->next)
         if (s->s.dev == dev && s->s.index == index) return &s->s;
-    made_stream *s = p->nstreams < GP_PLACES_MAX ? calloc(1, sizeof *s) : NULL;
+    made_stream *s = p->nstreams < GP_LOADED_MAX ? calloc(1, sizeof *s) : NULL;
     if (!s) return NULL;
     p->nstreams++;
     s->s.dev = dev;

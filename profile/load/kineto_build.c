@@ -7,7 +7,7 @@
 
 #include "profile/load/kineto.h"
 #include "profile/load/kineto_map.h"
-#include "profile/load/places.h"
+#include "profile/load/devices.h"
 #include "profile/show/usage.h"
 #include "profile/show/waves.h"
 
@@ -57,27 +57,27 @@ static bool is_work(const kineto_event *e) {
     return e->kind == KINETO_KERNEL || e->kind == KINETO_COPY;
 }
 
-/* ---- places ---- */
+/* ---- devices and streams ---- */
 
 /* device -1: the host's own. NULL after a failure. */
 static gp_device *device_at(builder *b, int device) {
     char name[16];
-    if (device == -1) return gp_places_device(b->p->places, "cpu", true, 0, "cpu");
+    if (device == -1) return gp_loaded_device(b->p->devices, "cpu", true, 0, "cpu");
     if (device < 0) device = 0;
     bool known = device < (int)(sizeof b->device / sizeof *b->device);
     if (known && b->device[device]) return b->device[device];
     if (b->several) snprintf(name, sizeof name, "r%d/%s:%d", b->rank, b->kind, device);
     else snprintf(name, sizeof name, "%s:%d", b->kind, device);
-    gp_device *dev = gp_places_device(b->p->places, b->kind, false, device, name);
-    if (!dev) gp_json_fail(b->k->j, "more than %d devices, or out of memory", GP_PLACES_MAX);
+    gp_device *dev = gp_loaded_device(b->p->devices, b->kind, false, device, name);
+    if (!dev) gp_json_fail(b->k->j, "more than %d devices, or out of memory", GP_LOADED_MAX);
     return known ? (b->device[device] = dev) : dev;
 }
 
 /* stream -1: of a wait for all of a device. NULL after a failure. */
 static gp_stream *stream_at(builder *b, int device, int stream) {
     gp_device *dev = device_at(b, device < 0 ? 0 : device);
-    gp_stream *s = dev ? gp_places_stream(b->p->places, dev, stream < -1 ? 0 : stream) : NULL;
-    if (dev && !s) gp_json_fail(b->k->j, "more than %d streams, or out of memory", GP_PLACES_MAX);
+    gp_stream *s = dev ? gp_loaded_stream(b->p->devices, dev, stream < -1 ? 0 : stream) : NULL;
+    if (dev && !s) gp_json_fail(b->k->j, "more than %d streams, or out of memory", GP_LOADED_MAX);
     return s;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profile/load/input.h"
-#include "profile/load/places.h"
+#include "profile/load/devices.h"
 #include "profile/load/reader.h"
 
 /* ---- texts, stacks, shapes ---- */
@@ -56,10 +56,10 @@ const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s) {
 /* ---- files ---- */
 
 static gp_prof *new_profile(void) {
-    static const gp_loaded loaded = {gp_places_free, gp_load_advice};
+    static const gp_loaded loaded = {gp_loaded_devices_free, gp_load_advice};
     gp_prof *p = gp_prof_new(&(gp_prof_opts){.limit = UINT64_MAX / 2});
-    if (p) p->places = gp_places_new(), p->loaded = &loaded;
-    if (p && p->places) return p;
+    if (p) p->devices = gp_loaded_devices_new(), p->loaded = &loaded;
+    if (p && p->devices) return p;
     gp_prof_free(p);
     return gp_fail_null("profile.load: out of memory");
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load/places.h"
+#include "profile/load/devices.h"
 #include "profile/load/reader.h"
 #include "tensor/io/file.h"
 #include "tensor/base/safe_text.h"
@@ -86,8 +86,8 @@ static bool read_device(reader *r) {
     text[at + (int)name.n] = 0;
     if (!is_word(kind) || !is_word(text))
         return gp_json_fail(r->j, "a device whose kind or name is no word");
-    gp_device *dev = gp_places_device(r->p->places, kind, on_host, (int)index, text);
-    if (!dev) return gp_json_fail(r->j, "more than %d devices, or out of memory", GP_PLACES_MAX);
+    gp_device *dev = gp_loaded_device(r->p->devices, kind, on_host, (int)index, text);
+    if (!dev) return gp_json_fail(r->j, "more than %d devices, or out of memory", GP_LOADED_MAX);
     return push(r, &r->devices, dev);
 }
 
@@ -98,8 +98,8 @@ static bool read_stream(reader *r) {
         !gp_load_range(r->j, -1, INT_MAX, &index) || !gp_json_close(r->j))
         return false;
     if (!dev) return gp_json_fail(r->j, "a stream without a device");
-    gp_stream *s = gp_places_stream(r->p->places, (gp_device *)dev, (int)index);
-    if (!s) return gp_json_fail(r->j, "more than %d streams, or out of memory", GP_PLACES_MAX);
+    gp_stream *s = gp_loaded_stream(r->p->devices, (gp_device *)dev, (int)index);
+    if (!s) return gp_json_fail(r->j, "more than %d streams, or out of memory", GP_LOADED_MAX);
     return push(r, &r->streams, s);
 }
 

@@ -116,11 +116,11 @@ typedef struct gp_prof_opts {
     uint64_t limit; /* maximum number of events; 0: 4 Mi (80 bytes each) */
 } gp_prof_opts;
 
-struct gp_places;
+struct gp_loaded_devices;
 
 /* What only profile/load knows of a profile that it has read. */
 typedef struct gp_loaded {
-    void (*drop)(struct gp_places *p); /* NULL is fine */
+    void (*drop)(struct gp_loaded_devices *p); /* NULL is fine */
     /* What to write instead of a wait in another program's op or call `what`; never NULL. */
     const char *(*advice)(const char *what);
 } gp_loaded;
@@ -156,7 +156,7 @@ typedef struct gp_prof {
     int ranks;          /* processes; 0 as 1 */
     int rank, size;     /* of one process of several: its rank, and how many there are; of a joined
                            profile 0, and those; size 0: alone */
-    struct gp_places *places;       /* the devices and streams of a loaded profile; else NULL */
+    struct gp_loaded_devices *devices; /* the devices and streams of a loaded profile; else NULL */
     const struct gp_loaded *loaded; /* what only profile/load knows of such; NULL: recorded here */
     struct gp_waves *waves;         /* what a loaded trace says of how kernels fill devices; NULL */
     const gp_card *card;            /* that sim stood in for; interned; NULL: none */

@@ -160,7 +160,7 @@ void gp_prof_free(gp_prof *p) {
     free_tracks(p->host);
     free_tracks(p->workers);
     free(p->orders);
-    if (p->loaded) p->loaded->drop(p->places);
+    if (p->loaded) p->loaded->drop(p->devices);
     gp_waves_free(p->waves);
     if (p->base) gp_prof_free(p->base);
     else gp_intern_free(p->names);

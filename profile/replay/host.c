@@ -16,7 +16,7 @@ typedef struct entry {
     int up;                /* the one around it; -1: none */
     bool queues, encloses; /* it queued work; or one within it did */
     bool loader;           /* it is a loader's, or within one of those */
-    bool sets_up;          /* it is of GP_PART_SETUP */
+    bool sets_up;          /* it is of GP_HOST_SETUP */
     uint64_t own, idle; /* its time, of ops outside of ops, waits and calls of the set-up in it; of
                            that, while no device worked */
 } entry;
@@ -25,7 +25,7 @@ typedef struct entry {
 typedef struct change {
     uint64_t t;
     const gp_rec *rec;
-    gp_part from, to;
+    gp_host_activity from, to;
     bool computes;
     int order; /* of changes at one time */
 } change;
@@ -107,8 +107,8 @@ static void gather(builder *b, const gp_track *track) {
 }
 
 /* How long the host was in `part` from `from` to `to`, after step i, up to which it was in now. */
-static uint64_t time_in(const gp_timeline *t, gp_part part, gp_part now, int i, uint64_t from,
-                        uint64_t to) {
+static uint64_t time_in(const gp_timeline *t, gp_host_activity part, gp_host_activity now, int i,
+                        uint64_t from, uint64_t to) {
     uint64_t at = from, ns = 0;
     while (at < to) {
         const gp_step_at *s = ++i < t->nsteps ? &t->step[i] : NULL;
@@ -142,7 +142,7 @@ static bool median_call(const gp_timeline *t, uint64_t *ns) {
 }
 
 bool gp_timeline_read_calls(gp_timeline *t) {
-    gp_part now = GP_PART_SCRIPT;
+    gp_host_activity now = GP_HOST_SCRIPT;
     uint64_t usual;
     if (!median_call(t, &usual)) return false;
     for (int i = 0; i < t->nsteps; i++) {
@@ -156,7 +156,7 @@ bool gp_timeline_read_calls(gp_timeline *t) {
         if (!c->host) continue;
         uint64_t to = gp_rec_end(t->p, c->host);
         if (to > c->rec->t0) to = c->rec->t0;
-        c->calling = time_in(t, c->sets_up ? GP_PART_SETUP : GP_PART_LAUNCH, now, i, c->launch, to);
+        c->calling = time_in(t, c->sets_up ? GP_HOST_SETUP : GP_HOST_LAUNCH, now, i, c->launch, to);
     }
     return true;
 }
@@ -280,24 +280,24 @@ static void find_setups(builder *b) {
 
 /* ---- parts ---- */
 
-static gp_part part_of(const builder *b, int i) {
+static gp_host_activity part_of(const builder *b, int i) {
     while (i >= 0 && b->entry[i].rec->kind == GP_REC_WAIT) i = b->entry[i].up;
     const entry *e = i < 0 ? NULL : &b->entry[i];
-    if (!e) return GP_PART_SCRIPT;
-    if (e->loader) return GP_PART_LOADER;
-    if (e->sets_up) return GP_PART_SETUP;
-    if (!is_op(e)) return GP_PART_LAUNCH;
+    if (!e) return GP_HOST_SCRIPT;
+    if (e->loader) return GP_HOST_LOADER;
+    if (e->sets_up) return GP_HOST_SETUP;
+    if (!is_op(e)) return GP_HOST_LAUNCH;
     bool quick = b->t->ncommands && e->end - e->rec->t0 < GP_CPU_OP_NS;
     bool launches = e->encloses || quick || (b->t->ncommands && !computes(b, e->rec->name));
-    return launches ? GP_PART_LAUNCH : GP_PART_CPU;
+    return launches ? GP_HOST_LAUNCH : GP_HOST_CPU;
 }
 
 /* From t on the innermost open event of the thread is `to`, where it was `from`. */
 static void go_on(builder *b, uint64_t t, int from, int to) {
     while (to >= 0 && b->entry[to].rec->kind == GP_REC_WAIT) to = b->entry[to].up;
-    gp_part part = part_of(b, to);
+    gp_host_activity part = part_of(b, to);
     int named = to; /* a launch says less than the op that it is in */
-    while (part == GP_PART_LAUNCH && b->entry[named].rec->kind != GP_REC_OP &&
+    while (part == GP_HOST_LAUNCH && b->entry[named].rec->kind != GP_REC_OP &&
            b->entry[named].up >= 0)
         named = b->entry[named].up;
     const entry *e = to < 0 ? NULL : &b->entry[named];
@@ -342,16 +342,17 @@ static int compare_changes(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static gp_part first_of(const builder *b, const int *threads) {
-    static const gp_part order[] = {GP_PART_LOADER, GP_PART_SETUP, GP_PART_LAUNCH, GP_PART_CPU};
+static gp_host_activity first_of(const builder *b, const int *threads) {
+    static const gp_host_activity order[] = {GP_HOST_LOADER, GP_HOST_SETUP, GP_HOST_LAUNCH,
+                                             GP_HOST_CPU};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (threads[order[i]] > 0) return order[i];
-    return b->has_ops ? GP_PART_SCRIPT : GP_PART_LAUNCH;
+    return b->has_ops ? GP_HOST_SCRIPT : GP_HOST_LAUNCH;
 }
 
 /* Puts the threads' changes in the order of time; returns how many parts they make. */
 static int merge(builder *b, gp_host_part *part) {
-    int threads[GP_PARTS] = {0}, n = 0;
+    int threads[GP_HOST_ACTIVITIES] = {0}, n = 0;
     qsort(b->change, (size_t)b->nchanges, sizeof *b->change, compare_changes);
     for (int i = 0; i < b->nchanges; i++) {
         const change *c = &b->change[i];

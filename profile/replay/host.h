@@ -6,17 +6,17 @@
 
 struct gp_timeline;
 
-typedef enum gp_part {
-    GP_PART_SCRIPT, /* no op was open */
-    GP_PART_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; of a
+typedef enum gp_host_activity {
+    GP_HOST_SCRIPT, /* no op was open */
+    GP_HOST_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; of a
                        trace without ops all that is nothing else */
-    GP_PART_CPU,    /* in an op that the host computed itself */
-    GP_PART_SETUP,  /* in a call of a device's runtime beside which no device worked, and which is
+    GP_HOST_CPU,    /* in an op that the host computed itself */
+    GP_HOST_SETUP,  /* in a call of a device's runtime beside which no device worked, and which is
                        long, or makes memory, a stream or a graph, or loads code; in the
                        first run of an op that took far longer than the others; in a first use */
-    GP_PART_LOADER, /* it made a loader's batch, or waited for one */
-    GP_PARTS
-} gp_part;
+    GP_HOST_LOADER, /* it made a loader's batch, or waited for one */
+    GP_HOST_ACTIVITIES
+} gp_host_activity;
 
 /* An op that queues nothing is taken to have computed where it lasted so long, ns: a view or an
  * allocation takes a few us. */
@@ -50,12 +50,12 @@ bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64
 typedef struct gp_host_part {
     uint64_t t;
     const gp_rec *rec; /* the innermost event that was open, of a call that queues its op; NULL */
-    gp_part part;
+    gp_host_activity part;
     bool computes; /* rec is an op of an own record, and queues nothing: the time is its own */
 } gp_host_part;
 
 /* Events with ids, which increase, whether each queued a command, and, which gp_host_parts sets,
- * whether each is of GP_PART_SETUP. */
+ * whether each is of GP_HOST_SETUP. */
 typedef struct gp_queueing {
     const gp_rec *const *event;
     const bool *queues;

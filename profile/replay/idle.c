@@ -204,7 +204,7 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
 }
 
 bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank) {
-    gp_replayed *r = calloc((size_t)job->n, sizeof *r);
+    gp_replay_timings *r = calloc((size_t)job->n, sizeof *r);
     if (!r) return gp_fail("profile: out of memory");
     bool ok = gp_job_times(job, w, r);
     uint64_t was = gp_job_end(job), is = 0;
@@ -214,7 +214,7 @@ bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank)
         if (r[i].t1 > is) is = r[i].t1;
     }
     *ns = ok && was > is ? was - is : 0;
-    for (int i = 0; i < job->n; i++) gp_replayed_free(&r[i]);
+    for (int i = 0; i < job->n; i++) gp_replay_timings_free(&r[i]);
     free(r);
     return ok;
 }

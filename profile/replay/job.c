@@ -163,7 +163,7 @@ static int64_t own_time(const gp_timeline *t, const gp_whatif *w, const gp_comma
 }
 
 /* Runs a rank as far as it goes; *moved: it has gone on. */
-static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_replayed *r,
+static bool go_on(gp_job *job, const gp_whatif *w, int i, runner *x, const gp_replay_timings *r,
                   bool *moved) {
     const gp_timeline *t = job->rank[i];
     while (!x->over) {
@@ -191,7 +191,7 @@ bool gp_job_fail_orders(void) {
                    "of them together does not end");
 }
 
-static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replayed *r) {
+static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replay_timings *r) {
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < job->n; i++)
@@ -202,7 +202,7 @@ static bool run_all(gp_job *job, const gp_whatif *w, runner *x, const gp_replaye
     return !job->tangled || gp_job_fail_orders();
 }
 
-bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replayed *r) {
+bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replay_timings *r) {
     if (job->n > 1 && w->card)
         return gp_fail("profile: a card takes one rank's profile, and this one is of %d: load one "
                        "file, and give ranks and network",

@@ -40,8 +40,8 @@ bool gp_job_measure(const gp_job *job, gp_network *n);
 bool gp_job_fail_orders(void);
 
 /* Replays all ranks together; r: one for each. False with a message when out of memory, for a card
- * with several ranks, and where the ranks would wait for one another. gp_replayed_free frees each
- * in any case. */
-bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replayed *r);
+ * with several ranks, and where the ranks would wait for one another. gp_replay_timings_free frees
+ * each in any case. */
+bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replay_timings *r);
 
 #endif

@@ -157,7 +157,7 @@ bool gp_loader_read(gp_timeline *t) {
     return true;
 }
 
-int gp_loader_batch(const gp_timeline *t, const gp_rec *take) {
+int gp_loader_batch_of(const gp_timeline *t, const gp_rec *take) {
     int lo = 0, hi = t->nmade;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
@@ -199,7 +199,7 @@ static int add_parts(const gp_timeline *t, int i, gp_pass *pass, uint64_t *here)
 
 /* How long the host waited in a take; 0 where the batch was there. */
 static uint64_t waited(const gp_timeline *t, const gp_taken *take) {
-    uint64_t ready = gp_loader_ready(t, gp_loader_batch(t, &(gp_rec){.bytes = take->batch}));
+    uint64_t ready = gp_loader_ready(t, gp_loader_batch_of(t, &(gp_rec){.bytes = take->batch}));
     return ready > take->t0 ? take->t1 - take->t0 : 0;
 }
 
@@ -241,7 +241,7 @@ static uint64_t duration(const gp_timeline *t, const gp_whatif *w, const gp_made
 }
 
 /* Sets the times of part i, and of those before it of its worker that have none yet. */
-static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int i,
+static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r, int i,
                       uint64_t at) {
     int from = i;
     while (from > 0 && t->made[from - 1].track == t->made[i].track && !r->made_end[from - 1])
@@ -249,7 +249,7 @@ static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, 
     for (; from <= i; from++) {
         const gp_made *m = &t->made[from];
         bool first = from == 0 || t->made[from - 1].track != m->track;
-        uint64_t after = gp_replayed_host(r, least(m->asked, at));
+        uint64_t after = gp_replay_timings_host(r, least(m->asked, at));
         after =
             most(after + (m->asked > at ? m->asked - at : 0), first ? 0 : r->made_end[from - 1]);
         bool early = m->lag < 0 && (uint64_t)-m->lag > after;
@@ -260,12 +260,12 @@ static void set_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, 
 
 /* When the host had asked for that batch, of a pool that was opened at `opened`: a loader keeps one
  * batch more than it has workers under way, at least two. */
-static uint64_t asked(const gp_timeline *t, const gp_whatif *w, const gp_replayed *r, int64_t batch,
-                      uint64_t opened) {
+static uint64_t asked(const gp_timeline *t, const gp_whatif *w, const gp_replay_timings *r,
+                      int64_t batch, uint64_t opened) {
     int64_t before = batch - (w->workers < 2 ? 2 : w->workers + 1);
     bool first = pool_of(before - 1) < pool_of(batch);
     const gp_taken *take = first ? NULL : take_of(t, before);
-    return take && take->batch < batch ? most(opened, gp_replayed_host(r, take->t1)) : opened;
+    return take && take->batch < batch ? most(opened, gp_replay_timings_host(r, take->t1)) : opened;
 }
 
 static int first_free(const uint64_t *free_at, int n) {
@@ -277,7 +277,8 @@ static int first_free(const uint64_t *free_at, int n) {
 
 /* Makes a part from r's made_start on: computing needs one of the record's processors, while what
  * it waits for does not. Returns the end. */
-static uint64_t make(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, const gp_made *m) {
+static uint64_t make(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r,
+                     const gp_made *m) {
     uint64_t start = r->made_start[m - t->made], all = duration(t, w, m);
     uint64_t was = gp_rec_end(t->p, m->rec) - m->rec->t0;
     double by = was ? (double)all / (double)was : 0;
@@ -291,20 +292,20 @@ static uint64_t make(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, c
 }
 
 /* Gives the parts up to those of that batch to w's workers: each goes to the first that is free. */
-static void assign(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int64_t batch) {
+static void assign(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r, int64_t batch) {
     for (; r->nassigned < t->nmade; r->nassigned++) {
         const gp_made *m = t->batch[r->nassigned];
         if (m->rec->bytes > batch) return;
         int i = (int)(m - t->made), by = r->made_by[i] = first_free(r->free_at, w->workers);
         const gp_made *before = r->nassigned ? t->batch[r->nassigned - 1] : NULL;
         if (!before || pool_of(m->rec->bytes) != pool_of(before->rec->bytes))
-            r->opened = gp_replayed_host(r, m->rec->t0);
+            r->opened = gp_replay_timings_host(r, m->rec->t0);
         r->made_start[i] = most(r->free_at[by], asked(t, w, r, m->rec->bytes, r->opened));
         r->made_end[i] = r->free_at[by] = make(t, w, r, m);
     }
 }
 
-uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replayed *r, int i,
+uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r, int i,
                           uint64_t at) {
     uint64_t ready = 0;
     if (i >= 0 && w->workers) assign(t, w, r, t->made[i].rec->bytes);
@@ -316,13 +317,14 @@ uint64_t gp_loader_replay(const gp_timeline *t, const gp_whatif *w, gp_replayed 
     return ready;
 }
 
-void gp_loader_finish(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+void gp_loader_finish(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r) {
     if (w->workers) assign(t, w, r, INT64_MAX);
     for (int i = 0; i < t->nmade; i++)
         if (!r->made_end[i] && !t->made[i].here) set_times(t, w, r, i, t->done);
 }
 
-uint64_t gp_loader_time(const gp_timeline *t, const gp_replayed *r, int track, uint64_t when) {
+uint64_t gp_loader_time(const gp_timeline *t, const gp_replay_timings *r, int track,
+                        uint64_t when) {
     int lo = 0, hi = t->nmade; /* the parts of earlier tracks, and those that began by then */
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
@@ -330,7 +332,7 @@ uint64_t gp_loader_time(const gp_timeline *t, const gp_replayed *r, int track, u
         if (m->track < track || (m->track == track && m->rec->t0 <= when)) lo = mid + 1;
         else hi = mid;
     }
-    uint64_t host = gp_replayed_host(r, when);
+    uint64_t host = gp_replay_timings_host(r, when);
     if (!lo || t->made[lo - 1].track != track) return host;
     uint64_t t0 = t->made[lo - 1].rec->t0, t1 = gp_rec_end(t->p, t->made[lo - 1].rec);
     if (when > t1) return most(host, r->made_end[lo - 1]);

@@ -7,7 +7,7 @@
 
 struct gp_timeline;
 struct gp_whatif;
-struct gp_replayed;
+struct gp_replay_timings;
 
 /* A part of a batch that a worker made. Times in ns on the record's clock. */
 typedef struct gp_made {
@@ -36,7 +36,7 @@ bool gp_is_made(const gp_rec *r);
 /* Reads the workers' parts into t, whose host's events are there. False when out of memory. */
 bool gp_loader_read(struct gp_timeline *t);
 /* One of the parts of the batch that `take` took; -1: none is on the record. */
-int gp_loader_batch(const struct gp_timeline *t, const gp_rec *take);
+int gp_loader_batch_of(const struct gp_timeline *t, const gp_rec *take);
 /* When the batch of part i was ready on the record; 0 for i < 0. */
 uint64_t gp_loader_ready(const struct gp_timeline *t, int i);
 
@@ -56,12 +56,12 @@ gp_pass gp_loader_pass(const struct gp_timeline *t);
 /* When the batch of part i is ready in a replay that has come to the host's time `at`; 0 for
  * i < 0. */
 uint64_t gp_loader_replay(const struct gp_timeline *t, const struct gp_whatif *w,
-                          struct gp_replayed *r, int i, uint64_t at);
+                          struct gp_replay_timings *r, int i, uint64_t at);
 /* The same for all parts that no batch was taken of. */
 void gp_loader_finish(const struct gp_timeline *t, const struct gp_whatif *w,
-                      struct gp_replayed *r);
+                      struct gp_replay_timings *r);
 /* What time `when` of the host's track number `track` has become. */
-uint64_t gp_loader_time(const struct gp_timeline *t, const struct gp_replayed *r, int track,
+uint64_t gp_loader_time(const struct gp_timeline *t, const struct gp_replay_timings *r, int track,
                         uint64_t when);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct side {
 struct gp_on_card {
     const gp_timeline *t;
     const gp_whatif *w;
-    gp_replayed *r;
+    gp_replay_timings *r;
     gp_torch_costs *costs; /* of a loaded trace; NULL: costs are on the record */
     gp_schedule schedule;
     side *side; /* SIDES for each stream */
@@ -92,7 +92,7 @@ static bool open_sides(gp_on_card *c) {
     return true;
 }
 
-gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r) {
     gp_on_card *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     *c = (gp_on_card){.t = t, .w = w, .r = r, .schedule = {.done = done, .ctx = c}};

@@ -13,7 +13,7 @@ bool gp_on_card_knows(const gp_prof *p, const char *what, double *share);
 
 /* Its commands' start and end become those of r. NULL when out of memory. t, w and r must outlive
  * it; w->card is the card. */
-gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r);
 void gp_on_card_free(gp_on_card *c); /* NULL is fine */
 
 /* The host queues command i at `now`, which takes `by` times as long as on the card. Returns the

@@ -48,11 +48,11 @@ gp_cause gp_wait_cause(const gp_rec *wait) {
     return begins(wait->name, "first use: ") ? GP_CAUSE_setup : GP_CAUSE_synchronize;
 }
 
-gp_cause gp_part_cause(gp_part part) {
-    static const gp_cause causes[GP_PARTS] = {
-        [GP_PART_SCRIPT] = GP_CAUSE_script, [GP_PART_LAUNCH] = GP_CAUSE_launches,
-        [GP_PART_CPU] = GP_CAUSE_cpu,       [GP_PART_SETUP] = GP_CAUSE_setup,
-        [GP_PART_LOADER] = GP_CAUSE_loader,
+gp_cause gp_host_activity_cause(gp_host_activity part) {
+    static const gp_cause causes[GP_HOST_ACTIVITIES] = {
+        [GP_HOST_SCRIPT] = GP_CAUSE_script, [GP_HOST_LAUNCH] = GP_CAUSE_launches,
+        [GP_HOST_CPU] = GP_CAUSE_cpu,       [GP_HOST_SETUP] = GP_CAUSE_setup,
+        [GP_HOST_LOADER] = GP_CAUSE_loader,
     };
     return causes[part];
 }
@@ -92,21 +92,21 @@ gp_copy_kind gp_rec_direction(const gp_rec *r) {
 struct gp_rank_replay {
     const gp_timeline *t;
     const gp_whatif *w;
-    gp_replayed *r;
-    uint64_t at, now;    /* the host's time on the record, and what it has become */
-    const gp_rec *owner; /* the op whose own time it is; NULL */
-    gp_part part;        /* what it does */
-    uint64_t *ready;     /* by stream: when its kernels so far have ended, */
-    uint64_t *copied[3]; /* and by gp_copy_kind its copies, where they run beside kernels */
-    uint64_t ended;      /* all commands so far */
-    uint64_t least;      /* what a pass of a kernel takes besides its work */
-    gp_on_card *card;    /* which runs them instead; NULL */
-    int step;            /* the next one */
-    int met;             /* the command that has begun, and whose end is not known yet; -1 */
+    gp_replay_timings *r;
+    uint64_t at, now;      /* the host's time on the record, and what it has become */
+    const gp_rec *owner;   /* the op whose own time it is; NULL */
+    gp_host_activity part; /* what it does */
+    uint64_t *ready;       /* by stream: when its kernels so far have ended, */
+    uint64_t *copied[3];   /* and by gp_copy_kind its copies, where they run beside kernels */
+    uint64_t ended;        /* all commands so far */
+    uint64_t least;        /* what a pass of a kernel takes besides its work */
+    gp_on_card *card;      /* which runs them instead; NULL */
+    int step;              /* the next one */
+    int met;               /* the command that has begun, and whose end is not known yet; -1 */
 };
 typedef gp_rank_replay pass;
 
-static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
+static bool add_point(gp_replay_timings *r, uint64_t from, uint64_t to) {
     if (r->npoints == r->room) {
         int room = r->room ? 2 * r->room : 256;
         uint64_t *more = realloc(r->from, (size_t)room * sizeof *more);
@@ -122,7 +122,7 @@ static bool add_point(gp_replayed *r, uint64_t from, uint64_t to) {
 
 /* The factor on the time of what the host does now. */
 static double host_factor(const pass *p) {
-    if (is_free(p->w, gp_part_cause(p->part))) return 0;
+    if (is_free(p->w, gp_host_activity_cause(p->part))) return 0;
     return p->owner ? gp_whatif_factor(p->w, p->owner) * gp_whatif_growth(p->w, p->owner)
                     : p->w->host;
 }
@@ -323,12 +323,12 @@ static uint64_t least_kernel(const gp_timeline *t) {
 
 static bool make_room(pass *p) {
     size_t n = (size_t)p->t->ncommands + 1, streams = (size_t)p->t->nstreams + 1;
-    *p->r = (gp_replayed){.launch = malloc(n * sizeof *p->r->launch),
-                          .start = malloc(n * sizeof *p->r->start),
-                          .end = malloc(n * sizeof *p->r->end),
-                          .made_start = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
-                          .made_end = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
-                          .made_by = calloc((size_t)p->t->nmade + 1, sizeof(int))};
+    *p->r = (gp_replay_timings){.launch = malloc(n * sizeof *p->r->launch),
+                                .start = malloc(n * sizeof *p->r->start),
+                                .end = malloc(n * sizeof *p->r->end),
+                                .made_start = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
+                                .made_end = calloc((size_t)p->t->nmade + 1, sizeof(uint64_t)),
+                                .made_by = calloc((size_t)p->t->nmade + 1, sizeof(int))};
     p->ready = calloc(4 * streams, sizeof *p->ready);
     if (!p->r->launch || !p->r->start || !p->r->end || !p->ready) return false;
     if (!p->r->made_start || !p->r->made_end || !p->r->made_by) return false;
@@ -338,7 +338,7 @@ static bool make_room(pass *p) {
     return add_point(p->r, p->t->p->t0, p->t->p->t0);
 }
 
-gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r) {
     pass *p = malloc(sizeof *p);
     if (p) *p = (pass){.t = t, .w = w, .r = r, .at = t->p->t0, .now = t->p->t0, .met = -1};
     if (p && make_room(p)) return p;
@@ -359,16 +359,16 @@ bool gp_rank_replay_run(gp_rank_replay *p, int *met) {
     return ok || gp_prof_fail("profile");
 }
 
-bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r) {
+bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r) {
     int met;
-    *r = (gp_replayed){0};
+    *r = (gp_replay_timings){0};
     gp_rank_replay *p = gp_rank_replay_new(t, w, r);
     bool ok = p && gp_rank_replay_run(p, &met);
     gp_rank_replay_free(p);
     return ok;
 }
 
-void gp_replayed_free(gp_replayed *r) {
+void gp_replay_timings_free(gp_replay_timings *r) {
     free(r->launch);
     free(r->start);
     free(r->end);
@@ -377,10 +377,10 @@ void gp_replayed_free(gp_replayed *r) {
     free(r->made_by);
     free(r->from);
     free(r->to);
-    *r = (gp_replayed){0};
+    *r = (gp_replay_timings){0};
 }
 
-uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t) {
+uint64_t gp_replay_timings_host(const gp_replay_timings *r, uint64_t t) {
     int lo = 0, hi = r->npoints - 1; /* the last point at or before t */
     while (lo < hi) {
         int mid = hi - (hi - lo) / 2;

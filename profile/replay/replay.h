@@ -33,7 +33,7 @@ const char *gp_cause_name(gp_cause cause);
  * none of them, as a wait for a full queue, or of torch.profiler's own. */
 gp_cause gp_work_cause(const gp_rec *work);
 gp_cause gp_wait_cause(const gp_rec *wait);
-gp_cause gp_part_cause(gp_part part);
+gp_cause gp_host_activity_cause(gp_host_activity part);
 
 /* What is other than it was. Zero but for host: nothing. */
 typedef struct gp_whatif {
@@ -55,7 +55,7 @@ typedef struct gp_whatif {
 } gp_whatif;
 
 /* The times of a replay: ns on the record's clock, from the same t0. */
-typedef struct gp_replayed {
+typedef struct gp_replay_timings {
     uint64_t done, t1;
     uint64_t *launch, *start, *end;  /* by command */
     uint64_t *made_start, *made_end; /* by part of a loader's batch; end 0: not known yet */
@@ -66,7 +66,7 @@ typedef struct gp_replayed {
     uint64_t processor[GP_WHATIF_WORKERS]; /* and when each processor has computed its last */
     uint64_t *from, *to; /* the host's clock: to is what from has become; by point */
     int npoints, room;
-} gp_replayed;
+} gp_replay_timings;
 
 /* Whether w leaves out wait r. */
 bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r);
@@ -95,22 +95,23 @@ char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n);
 /* Where a copy goes; D2D for kernels. */
 gp_copy_kind gp_rec_direction(const gp_rec *r);
 
-/* Replays t. False with a message when out of memory; gp_replayed_free frees *r in either case. */
-bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+/* Replays t. False with a message when out of memory; gp_replay_timings_free frees *r in either
+ * case. */
+bool gp_replay_times(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r);
 
 /* A replay that stops where t's rank meets others. NULL with a message when out of memory. t, w and
  * r, zeroes, must outlive it. */
 typedef struct gp_rank_replay gp_rank_replay;
-gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replayed *r);
+gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r);
 void gp_rank_replay_free(gp_rank_replay *p); /* NULL is fine */
 /* Goes on until the replay has begun a command with a meeting, whose number in t->command it sets,
  * or -1 at the end; r->start has when. False with a message when out of memory. */
 bool gp_rank_replay_run(gp_rank_replay *p, int *met);
 /* Says when that command ends, and then it may go on. */
 void gp_rank_replay_meet(gp_rank_replay *p, uint64_t end);
-void gp_replayed_free(gp_replayed *r);
+void gp_replay_timings_free(gp_replay_timings *r);
 /* What the host's time t has become. */
-uint64_t gp_replayed_host(const gp_replayed *r, uint64_t t);
+uint64_t gp_replay_timings_host(const gp_replay_timings *r, uint64_t t);
 
 /* The record as it would have been, which reads p's names: p lives as long as it. Its fields
  * `predicted` and `accuracy` say what is other, as the caller gives it, and how sure that is. NULL

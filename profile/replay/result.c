@@ -10,7 +10,7 @@
 typedef struct maker {
     const gp_timeline *t;
     const gp_whatif *w;
-    const gp_replayed *r;
+    const gp_replay_timings *r;
     gp_prof *to;
     struct pair {
         const gp_rec *was;
@@ -58,7 +58,7 @@ static void stop_waiting(gp_rec *r) {
  * of an own record, others go their own way. */
 static uint64_t moved(const maker *m, int track, uint64_t t) {
     bool own = track && !m->t->p->foreign;
-    return own ? gp_loader_time(m->t, m->r, track, t) : gp_replayed_host(m->r, t);
+    return own ? gp_loader_time(m->t, m->r, track, t) : gp_replay_timings_host(m->r, t);
 }
 
 /* The copy of event r of the host, whose times the caller sets. */
@@ -159,8 +159,8 @@ static bool copy_others(maker *m, gp_track *to) {
             if (gp_rec_is_work(r)) continue;
             gp_rec *c = add(to, r);
             if (!c) return false;
-            c->t0 = gp_replayed_host(m->r, r->t0);
-            if (r->t1) c->t1 = gp_replayed_host(m->r, r->t1);
+            c->t0 = gp_replay_timings_host(m->r, r->t0);
+            if (r->t1) c->t1 = gp_replay_timings_host(m->r, r->t1);
         }
     }
     return true;
@@ -219,7 +219,7 @@ static bool copy_orders(maker *m) {
     for (int i = 0; i < p->norders; i++) {
         gp_stream_order order = p->orders[i];
         if (!has_stream(m->t, order.s)) continue;
-        order.t = gp_replayed_host(m->r, order.t);
+        order.t = gp_replay_timings_host(m->r, order.t);
         if (!gp_prof_add_order(m->to, &order)) return false;
     }
     return true;
@@ -329,7 +329,7 @@ static bool copy_rank(maker *m) {
     return copy_host(m) && copy_devices(m) && copy_orders(m);
 }
 
-static bool make(maker *m, const gp_job *job, const gp_replayed *r, gp_prof *p) {
+static bool make(maker *m, const gp_job *job, const gp_replay_timings *r, gp_prof *p) {
     bool ok = m->to != NULL;
     for (int i = 0; ok && i < job->n; i++) {
         m->t = job->rank[i], m->r = &r[i];
@@ -343,13 +343,13 @@ static bool make(maker *m, const gp_job *job, const gp_replayed *r, gp_prof *p) 
 
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {
     gp_job *job = gp_job_new(p);
-    gp_replayed *r = job ? calloc((size_t)job->n, sizeof *r) : NULL;
+    gp_replay_timings *r = job ? calloc((size_t)job->n, sizeof *r) : NULL;
     maker m = {.w = w};
     bool ok = r && gp_job_times(job, w, r);
     ok = ok && (m.to = gp_prof_derive(p, predicted), make(&m, job, r, p));
     if (job && !r) gp_fail("profile: out of memory");
     free(m.region);
-    for (int i = 0; r && i < job->n; i++) gp_replayed_free(&r[i]);
+    for (int i = 0; r && i < job->n; i++) gp_replay_timings_free(&r[i]);
     free(r);
     gp_job_free(job);
     if (!ok) return gp_prof_free(m.to), NULL;

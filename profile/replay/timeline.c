@@ -21,7 +21,7 @@ typedef struct builder {
     const gp_rec **event; /* with ids, which increase */
     span *wait;           /* in the order of their ends */
     bool *queues;         /* by event: whether it queued a command, */
-    bool *sets_up;        /* and is of GP_PART_SETUP */
+    bool *sets_up;        /* and is of GP_HOST_SETUP */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
     gp_host_part *parts;  /* what the host did beside its waits */
     int nevents, nwaits, nparts, room;
@@ -375,7 +375,7 @@ static bool add_take(builder *b, const gp_rec *r) {
     gp_step_at *s = add_step(b, r->t0, gp_rec_end(b->t->p, r), GP_STEP_TAKE);
     if (!s) return false;
     s->rec = r;
-    s->command = gp_loader_batch(b->t, r);
+    s->command = gp_loader_batch_of(b->t, r);
     set_end(s, gp_loader_ready(b->t, s->command));
     return true;
 }

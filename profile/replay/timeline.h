@@ -27,7 +27,7 @@ typedef struct gp_command {
                               measured for `gate`, and at most the record's median for others */
     uint64_t calling;      /* ns of lag[GP_GATE_LAUNCH] that are the call's which queued it, and
                               neither a wait's nor a loader's, */
-    bool sets_up;          /* of GP_PART_SETUP instead of GP_PART_LAUNCH */
+    bool sets_up;          /* of GP_HOST_SETUP instead of GP_HOST_LAUNCH */
     uint64_t delay;        /* ns of its lag, after that, in which no device ran anything */
     uint64_t first_use;    /* ns of its own time that its first run took more than the others */
 } gp_command;
@@ -45,14 +45,14 @@ typedef enum gp_step_kind {
 typedef struct gp_step_at {
     uint64_t t, t1; /* t1: WAIT, TAKE */
     gp_step_kind kind;
-    gp_part part;       /* OWNER: what that is */
-    bool computes;      /* OWNER: rec is an op whose own time it is */
-    const gp_rec *rec;  /* OWNER: as in gp_host_part; WAIT, TAKE */
-    int command;        /* LAUNCH; WAIT: what it waited for; TAKE: a part of the batch, in
-                           gp_timeline.made; -1: nothing on the record */
-    int64_t own, after; /* WAIT, TAKE: from its begin to its end, at least; and from the end of
-                           what it waited for */
-    uint64_t calling;   /* WAIT for what its own call queues: what that takes without the wait */
+    gp_host_activity part; /* OWNER: what that is */
+    bool computes;         /* OWNER: rec is an op whose own time it is */
+    const gp_rec *rec;     /* OWNER: as in gp_host_part; WAIT, TAKE */
+    int command;           /* LAUNCH; WAIT: what it waited for; TAKE: a part of the batch, in
+                              gp_timeline.made; -1: nothing on the record */
+    int64_t own, after;    /* WAIT, TAKE: from its begin to its end, at least; and from the end of
+                              what it waited for */
+    uint64_t calling;      /* WAIT for what its own call queues: what that takes without the wait */
 } gp_step_at;
 
 /* A command of another stream that one waits for; and the next such. */

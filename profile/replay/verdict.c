@@ -59,15 +59,16 @@ static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
 }
 
 /* What the host did from `from` to `to`, between two steps. */
-static void add_host(ledger *l, gp_part part, const gp_rec *op, uint64_t from, uint64_t to) {
+static void add_host(ledger *l, gp_host_activity part, const gp_rec *op, uint64_t from,
+                     uint64_t to) {
     if (to <= from) return;
-    if (part == GP_PART_SCRIPT) add_stretch(l, from, to);
-    else add(l, gp_part_cause(part), op, NULL, from, to - from);
+    if (part == GP_HOST_SCRIPT) add_stretch(l, from, to);
+    else add(l, gp_host_activity_cause(part), op, NULL, from, to - from);
 }
 
 static void add_steps(ledger *l) {
     const gp_timeline *t = l->t;
-    gp_part part = GP_PART_SCRIPT;
+    gp_host_activity part = GP_HOST_SCRIPT;
     const gp_rec *op = NULL;
     uint64_t at = t->p->t0;
     for (int i = 0; i <= t->nsteps; i++) {

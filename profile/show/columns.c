@@ -9,7 +9,7 @@
 /* ---- classes ---- */
 
 typedef struct encoder {
-    gp_columns *c;
+    gp_page_columns *c;
     int *slot; /* 1 + class; a power of two of them, at most half full */
     size_t slots, room;
 } encoder;
@@ -174,25 +174,26 @@ static bool encode(encoder *e, const gp_prof *p, const gp_track *t, gp_column_tr
     return ok;
 }
 
-gp_columns *gp_columns_new(const gp_prof *p) {
-    gp_columns *c = calloc(1, sizeof *c);
+gp_page_columns *gp_page_columns_new(const gp_prof *p) {
+    gp_page_columns *c = calloc(1, sizeof *c);
     encoder e = {.c = c};
     int tracks = 0;
     const gp_track *const lists[] = {p->host, p->workers};
     for (int i = 0; i < 2; i++)
         for (const gp_track *t = lists[i]; t; t = t->next) tracks++;
     if (c) c->track = calloc((size_t)tracks, sizeof *c->track);
-    if (!c || !c->track) return gp_columns_free(c), gp_fail_null("profile.report: out of memory");
+    if (!c || !c->track)
+        return gp_page_columns_free(c), gp_fail_null("profile.report: out of memory");
     bool ok = true;
     for (int i = 0; i < 2; i++)
         for (const gp_track *t = lists[i]; ok && t; t = t->next)
             ok = encode(&e, p, t, &c->track[c->ntracks++]);
     free(e.slot);
-    if (!ok) gp_columns_free(c), c = NULL;
+    if (!ok) gp_page_columns_free(c), c = NULL;
     return c;
 }
 
-void gp_columns_free(gp_columns *c) {
+void gp_page_columns_free(gp_page_columns *c) {
     if (!c) return;
     for (int i = 0; i < c->ntracks; i++) free(c->track[i].text);
     free(c->track);

@@ -18,15 +18,15 @@ typedef struct gp_column_track {
     size_t len;
 } gp_column_track;
 
-typedef struct gp_columns {
+typedef struct gp_page_columns {
     const gp_rec **class; /* an event of each class: all that its events have in common */
     int nclasses;
     gp_column_track *track; /* the host's is the first */
     int ntracks;
-} gp_columns;
+} gp_page_columns;
 
 /* NULL with a message when out of memory or interrupted. Events stay p's. */
-gp_columns *gp_columns_new(const gp_prof *p);
-void gp_columns_free(gp_columns *c); /* NULL is fine */
+gp_page_columns *gp_page_columns_new(const gp_prof *p);
+void gp_page_columns_free(gp_page_columns *c); /* NULL is fine */
 
 #endif

@@ -228,7 +228,7 @@ static int region_of(const sweep *s, int i) {
 
 /* The key of an event's row: events with equal keys share one. Texts are interned: equal ones have
  * equal addresses. */
-static key key_of(const gp_rec *r, int rank, gp_group group) {
+static key key_of(const gp_rec *r, int rank, gp_group_by group) {
     uint64_t kind = r->kind | (uint64_t)r->inplace << 8;
     switch (group) {
     case GP_BY_LINE: return (key){r->file, NULL, r->file ? (uint64_t)r->line : 0};
@@ -324,7 +324,7 @@ static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
 
 /* Makes rows in the order in which they first occur; the special ones follow. */
 static bool make_rows(sweep *s, table *t) {
-    gp_group group = t->rows->group;
+    gp_group_by group = t->rows->group;
     for (int i = 0; i < s->n; i++) {
         node *nd = &s->node[i];
         if (gp_prof_stops((uint64_t)i)) return false;
@@ -397,7 +397,7 @@ static bool give(sweep *s, table *t, node *nd, int at, pool *from) {
 /* Divides the script's own time, of regions and outside of them, by the samples of it. What they do
  * not cover stays there. */
 static bool divide(sweep *s, table *t) {
-    gp_group group = t->rows->group;
+    gp_group_by group = t->rows->group;
     int n = t->rows->n + 1;
     pool *pools = calloc((size_t)n, sizeof *pools);
     bool ok = pools != NULL;
@@ -455,7 +455,7 @@ static int count(const gp_track *t) {
     return n;
 }
 
-gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
+gp_rows *gp_rows_new(const gp_prof *p, gp_group_by group) {
     if (group == GP_BY_SHAPE && !p->opts.shapes)
         return gp_fail_null("group = \"shape\" needs a profile with %s",
                             p->foreign ? "record_shapes=True" : "shapes = true");

@@ -5,7 +5,7 @@
 
 #include "profile/record/record.h"
 
-typedef enum gp_group {
+typedef enum gp_group_by {
     GP_BY_OP,
     GP_BY_REGION,
     GP_BY_LINE,
@@ -15,7 +15,7 @@ typedef enum gp_group {
     GP_BY_MODULE, /* "Net.features.1", as the stack has it */
     GP_BY_KERNEL, /* what devices did, by the kernel's own name; the host has no rows */
     GP_GROUPS
-} gp_group;
+} gp_group_by;
 
 /* The content of a row that no event belongs to. */
 typedef enum gp_special {
@@ -53,7 +53,7 @@ double gp_row_rate(const gp_row *row, double amount);
 double gp_row_roofline(const gp_row *row);
 
 typedef struct gp_rows {
-    gp_group group;
+    gp_group_by group;
     int n;
     gp_row *row; /* events' rows in order of appearance, then the special ones, each only if it is
                     not empty; UNATTRIBUTED always */
@@ -68,7 +68,7 @@ typedef struct gp_rows {
 } gp_rows;
 
 /* NULL when out of memory, or with a message where p did not record what group needs. */
-gp_rows *gp_rows_new(const gp_prof *p, gp_group group);
+gp_rows *gp_rows_new(const gp_prof *p, gp_group_by group);
 void gp_rows_free(gp_rows *r); /* NULL is fine */
 
 /* Sorts by a column as torch names it ("self_cpu_time_total", "cuda_time_total", "count", …;

@@ -22,7 +22,7 @@ static bool same_input(const gp_capture *k, int i, gp_tensor *t) {
     if (t->a.dtype != like->a.dtype || !gp_shape_equal(&a, &b))
         return differs(k, i, gp_tensor_text(like, was, sizeof was),
                        gp_tensor_text(t, is, sizeof is));
-    const gp_slot *s = &k->slot[k->input_slot[i]];
+    const gp_capture_slot *s = &k->slot[k->input_slot[i]];
     if (t->storage->dev != s->dev) return differs(k, i, s->dev->name, t->storage->dev->name);
     if (!same_layout(&like->a, &t->a))
         return differs(k, i, like->a.contiguous ? "contiguous" : "of other strides",
@@ -71,7 +71,7 @@ static bool same_inputs(const gp_capture *k, gp_tensor *const *in) {
 
 static bool not_freed(const gp_capture *k) {
     for (int n = 0; n < k->noutside; n++) {
-        const gp_slot *s = &k->slot[k->outside[n]];
+        const gp_capture_slot *s = &k->slot[k->outside[n]];
         if (s->kind != GP_SLOT_FIXED || s->made || atomic_load(&s->st->refs) > 1) continue;
         gp_srcloc at = s->first < 0 ? k->loc : k->call[s->first]->call.loc;
         return gp_fail("capture: the tensor that %s:%d reads was freed since the function was "

@@ -13,7 +13,7 @@
 /* An input is copied to an address of the graphs': it must be whole, alone there, and only read. */
 static bool copies_inputs(const gp_capture *k) {
     for (int i = 0; i < k->ninputs; i++) {
-        const gp_slot *s = &k->slot[k->input_slot[i]];
+        const gp_capture_slot *s = &k->slot[k->input_slot[i]];
         if (!k->like[i].a.contiguous || s->written || s->pinned) return false;
         for (int j = 0; j < i; j++)
             if (k->input_slot[i] == k->input_slot[j]) return false;
@@ -38,7 +38,7 @@ static bool gives_no_inputs(const gp_capture *k) {
 static bool saves_launches(const gp_capture *k) {
     int copies = k->ninputs;
     for (int i = 0; i < k->ndynamic; i++) {
-        const gp_slot *s = &k->slot[k->dynamic[i]];
+        const gp_capture_slot *s = &k->slot[k->dynamic[i]];
         copies += s->kind == GP_SLOT_GIVEN && s->result;
     }
     return k->nlanes > 1 || k->ncalls > copies + 1;
@@ -62,7 +62,7 @@ static bool begin_segment(gp_capture_graphs *g, int first, int *room) {
 static bool begin_part(const gp_capture *k, gp_stream *s, int i, int first) {
     int at = 0, n = 0, after[GP_CAPTURE_LANES];
     while (k->part[at].first + k->part[at].n <= i) at++;
-    const gp_part *e = &k->part[at];
+    const gp_capture_span *e = &k->part[at];
     if (i != first && i != e->first) return true;
     for (int l = 0; l < GP_CAPTURE_LANES; l++)
         if (e->after[l] >= 0) after[n++] = e->after[l];
@@ -155,7 +155,7 @@ static bool make(gp_capture *k, gp_stream *s) {
 /* Whether nobody holds what the last replay gave as gradients, other than their leaves. */
 static bool gradients_free(const gp_capture *k, gp_leaf *const *leaf) {
     for (int i = 0; i < k->nleaves; i++) {
-        const gp_replayed *after = &k->leaf[i].after;
+        const gp_capture_output *after = &k->leaf[i].after;
         if (after->how != GP_GIVE_ARRAY) continue;
         const gp_storage *st = k->graphs->own[k->slot[after->slot].dynamic];
         const gp_tensor *g = leaf[i]->grad;

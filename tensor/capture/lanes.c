@@ -87,8 +87,8 @@ static void divide(plan *p) {
     for (int i = 0; i < k->ncalls; i++) {
         int lane = k->call[i]->lane;
         if (open[lane] < 0 || waits(p->needs[i])) {
-            gp_part *e = &k->part[open[lane] = k->nparts++];
-            *e = (gp_part){.lane = lane};
+            gp_capture_span *e = &k->part[open[lane] = k->nparts++];
+            *e = (gp_capture_span){.lane = lane};
             for (int l = 0; l < GP_CAPTURE_LANES; l++)
                 e->after[l] = p->needs[i][l] < 0 ? -1 : p->part[p->needs[i][l]];
         }
@@ -107,12 +107,12 @@ static bool reorder(plan *p) {
     for (int i = 1; i < k->nparts; i++) k->part[i].first = k->part[i - 1].first + k->part[i - 1].n;
     for (int i = 0; i < k->nparts; i++) k->part[i].n = 0;
     for (int i = 0; to && at && i < k->ncalls; i++) {
-        gp_part *e = &k->part[p->part[i]];
+        gp_capture_span *e = &k->part[p->part[i]];
         at[i] = e->first + e->n++;
         to[at[i]] = k->call[i];
     }
     for (int i = 0; to && at && i < k->nslots; i++) {
-        gp_slot *s = &k->slot[i];
+        gp_capture_slot *s = &k->slot[i];
         if (s->first >= 0) s->first = at[s->first], s->last = at[s->last];
     }
     bool ok = to && at;
@@ -191,7 +191,7 @@ bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_par
     gp_stream *own = gp_defer_stream(home);
     bool ok = begin_lanes(k, home);
     for (int i = 0; ok && i < k->nparts; i++) {
-        const gp_part *e = &k->part[i];
+        const gp_capture_span *e = &k->part[i];
         gp_stream *s = gp_capture_lane(k, e->lane, own);
         for (int l = 0; ok && l < k->nlanes; l++) {
             gp_stream *first = gp_capture_lane(k, l, own);

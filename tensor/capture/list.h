@@ -12,16 +12,16 @@ enum {
 };
 
 /* Where the memory of a storage is in a replay. */
-typedef enum gp_slot_kind {
+typedef enum gp_capture_slot_kind {
     GP_SLOT_OURS,  /* in the capture's own block */
     GP_SLOT_FIXED, /* where it was: it is no result of the calls, or was there before */
     GP_SLOT_INPUT, /* in an input */
     GP_SLOT_GIVEN  /* in a new storage for each replay: a result, or a gradient */
-} gp_slot_kind;
+} gp_capture_slot_kind;
 
 /* A storage that the recorded calls use. */
-typedef struct gp_slot {
-    uint8_t kind;               /* gp_slot_kind */
+typedef struct gp_capture_slot {
+    uint8_t kind;               /* gp_capture_slot_kind */
     bool made;                  /* during the recording */
     bool dead;                  /* made, and nobody held it any more before the recording ended */
     bool read, written, filled; /* filled: its first access was a write of all of it */
@@ -37,7 +37,7 @@ typedef struct gp_slot {
     int dynamic;      /* INPUT, GIVEN: number among the addresses of a replay */
     bool result;      /* GIVEN: of a result, not only of a gradient */
     int next;         /* in its bucket; -1 */
-} gp_slot;
+} gp_capture_slot;
 
 /* An array of a call that is elsewhere in each replay. */
 typedef struct gp_fixup {
@@ -64,14 +64,14 @@ typedef struct gp_recorded {
 } gp_recorded;
 
 /* A tensor that a replay gives. */
-typedef struct gp_replayed {
+typedef struct gp_capture_output {
     enum { GP_GIVE_NONE, GP_GIVE_SAME, GP_GIVE_INPUT, GP_GIVE_ARRAY } how;
     gp_tensor *same; /* GIVE_SAME: a reference */
     int input;       /* GIVE_INPUT */
     int slot;        /* GIVE_ARRAY */
     ptrdiff_t offset;
     gp_array a;
-} gp_replayed;
+} gp_capture_output;
 
 /* A leaf whose gradient the function reads or replaces. */
 typedef struct gp_captured_leaf {
@@ -80,14 +80,14 @@ typedef struct gp_captured_leaf {
     bool read;         /* before it was replaced */
     gp_tensor *before; /* a reference */
     gp_srcloc loc;
-    gp_replayed after;
+    gp_capture_output after;
 } gp_captured_leaf;
 
 /* Consecutive calls of one lane. */
-typedef struct gp_part {
+typedef struct gp_capture_span {
     int first, n, lane;
     int after[GP_CAPTURE_LANES]; /* by lane: the part that it follows; -1 */
-} gp_part;
+} gp_capture_span;
 
 /* Consecutive calls: one graph; or, NULL, launched one by one. */
 typedef struct gp_segment {
@@ -115,15 +115,15 @@ struct gp_capture {
     int nlanes;
     gp_stream *lane[GP_CAPTURE_LANES]; /* references; the first is the caller's in the recording */
     int nparts;                        /* in an order in which each follows those that it must */
-    gp_part *part;
+    gp_capture_span *part;
     int nslots, room_slots;
-    gp_slot *slot;
+    gp_capture_slot *slot;
     int *bucket; /* slots by the address of their storage; NULL after the recording */
     int ninputs, nresults;
     gp_tensor like[GP_CAPTURE_INPUTS];   /* the inputs' arrays and requires_grad; no references */
     gp_tensor *input[GP_CAPTURE_INPUTS]; /* references, while it is recorded */
     int input_slot[GP_CAPTURE_INPUTS], arg[GP_CAPTURE_INPUTS];
-    gp_replayed result[GP_CAPTURE_RESULTS];
+    gp_capture_output result[GP_CAPTURE_RESULTS];
     int nleaves, room_leaves;
     gp_captured_leaf *leaf;
     int nnumbers, room_numbers;
@@ -158,13 +158,13 @@ bool gp_capture_divide(gp_capture *k);
 void gp_capture_free_lanes(gp_capture *k);
 /* The stream of a lane in a replay on `home`. */
 gp_stream *gp_capture_lane(const gp_capture *k, int lane, gp_stream *home);
-typedef bool (*gp_run_part)(const gp_replay_values *v, const gp_part *e, gp_stream *s);
+typedef bool (*gp_run_part)(const gp_replay_values *v, const gp_capture_span *e, gp_stream *s);
 /* Runs all parts on their streams, in order where one needs another; home's later work follows
  * them. False with a message. */
 bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_part run);
 
 /* Empties g. */
-void gp_capture_drop_given(gp_replayed *g);
+void gp_capture_drop_given(gp_capture_output *g);
 
 /* Whether a replay on these inputs may do what was recorded; false with a message. */
 bool gp_capture_same(const gp_capture *k, gp_tensor *const *in);

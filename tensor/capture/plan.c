@@ -17,13 +17,14 @@ static int find_slot(const gp_capture *k, const gp_storage *st) {
 }
 
 /* How a replay gives t. False with a message. what: "result 1" */
-static bool place(gp_capture *k, gp_replayed *g, gp_tensor *t, const char *what, int n) {
+static bool place(gp_capture *k, gp_capture_output *g, gp_tensor *t, const char *what, int n) {
     int i = find_slot(k, t->storage);
-    gp_slot *s = i < 0 ? NULL : &k->slot[i];
+    gp_capture_slot *s = i < 0 ? NULL : &k->slot[i];
     for (int j = 0; j < k->ninputs; j++)
-        if (k->input[j] == t) return *g = (gp_replayed){.how = GP_GIVE_INPUT, .input = j}, true;
+        if (k->input[j] == t)
+            return *g = (gp_capture_output){.how = GP_GIVE_INPUT, .input = j}, true;
     if (!s || (s->kind == GP_SLOT_FIXED && !s->made)) {
-        *g = (gp_replayed){.how = GP_GIVE_SAME, .same = gp_tensor_ref(t)};
+        *g = (gp_capture_output){.how = GP_GIVE_SAME, .same = gp_tensor_ref(t)};
         return true;
     }
     if (s->kind == GP_SLOT_FIXED || (s->kind == GP_SLOT_OURS && !s->written))
@@ -31,7 +32,8 @@ static bool place(gp_capture *k, gp_replayed *g, gp_tensor *t, const char *what,
                        "make again; make it by an op (zeros, full, arange), or before the call",
                        what, n);
     if (s->kind == GP_SLOT_OURS) s->kind = GP_SLOT_GIVEN;
-    *g = (gp_replayed){.how = GP_GIVE_ARRAY, .slot = i, .offset = t->a.data - s->data, .a = t->a};
+    *g = (gp_capture_output){
+        .how = GP_GIVE_ARRAY, .slot = i, .offset = t->a.data - s->data, .a = t->a};
     return true;
 }
 
@@ -93,12 +95,12 @@ static bool place_leaves(gp_capture *k) {
 
 /* ---- what is held ---- */
 
-static gp_srcloc maker(const gp_capture *k, const gp_slot *s) {
+static gp_srcloc maker(const gp_capture *k, const gp_capture_slot *s) {
     return s->first < 0 ? k->loc : k->call[s->first]->call.loc;
 }
 
 /* Whether s, made in the function, outlives its call elsewhere than in its results. */
-static bool leaks(const gp_slot *s) {
+static bool leaks(const gp_capture_slot *s) {
     if (!s->made || s->dead) return false;
     if (s->kind == GP_SLOT_FIXED) return atomic_load(&s->st->refs) > 1;
     return s->kind == GP_SLOT_OURS;
@@ -106,7 +108,7 @@ static bool leaks(const gp_slot *s) {
 
 static bool check_held(gp_capture *k) {
     for (int i = 0; i < k->nslots; i++) {
-        const gp_slot *s = &k->slot[i];
+        const gp_capture_slot *s = &k->slot[i];
         gp_srcloc at = maker(k, s);
         const char *file = at.file ? at.file : "?";
         k->again = true;
@@ -167,7 +169,7 @@ static void give_back(blocks *b, size_t at, size_t bytes) {
     }
 }
 
-static size_t rounded(const gp_slot *s) { return (s->bytes + ALIGN - 1) / ALIGN * ALIGN; }
+static size_t rounded(const gp_capture_slot *s) { return (s->bytes + ALIGN - 1) / ALIGN * ALIGN; }
 
 /* Slots by the call that uses them first, or last: lists by call. */
 typedef struct by_call {
@@ -177,7 +179,7 @@ typedef struct by_call {
 static void list_slots(const gp_capture *k, by_call *l, bool last) {
     for (int i = 0; i < k->ncalls; i++) l->head[i] = -1;
     for (int i = 0; i < k->nslots; i++) {
-        const gp_slot *s = &k->slot[i];
+        const gp_capture_slot *s = &k->slot[i];
         if (s->kind != GP_SLOT_OURS || s->first < 0) continue;
         int at = last ? s->last : s->first;
         l->next[i] = l->head[at];
@@ -229,7 +231,7 @@ static bool number_dynamic(gp_capture *k) {
     k->outside = malloc((size_t)(k->nslots + 1) * sizeof *k->outside);
     if (!k->dynamic || !k->outside) return gp_fail("capture: out of memory");
     for (int i = 0, n = 0; i < k->nslots; i++) {
-        gp_slot *s = &k->slot[i];
+        gp_capture_slot *s = &k->slot[i];
         if (s->kind == GP_SLOT_INPUT || s->kind == GP_SLOT_FIXED) k->outside[k->noutside++] = i;
         if (s->kind != GP_SLOT_INPUT && s->kind != GP_SLOT_GIVEN) continue;
         s->dynamic = n;
@@ -247,7 +249,7 @@ static bool fix_arrays(gp_capture *k, gp_recorded *r) {
         return gp_fail("capture: out of memory");
     for (int i = 0; i < r->narrays; i++) {
         if (r->slot[i] < 0) continue;
-        const gp_slot *s = &k->slot[r->slot[i]];
+        const gp_capture_slot *s = &k->slot[r->slot[i]];
         ptrdiff_t offset = r->array[i].data - s->data;
         if (s->dynamic >= 0) r->fixup[r->nfixups++] = (gp_fixup){i, s->dynamic, offset};
         else if (s->kind == GP_SLOT_OURS) r->array[i].data = k->block->data + s->at + offset;

@@ -41,27 +41,27 @@ static int find(const gp_capture *k, const gp_storage *st) {
 }
 
 /* Adds a slot for st, which has none. -1 with a message. */
-static int add(gp_capture *k, gp_storage *st, gp_slot_kind kind, bool made) {
+static int add(gp_capture *k, gp_storage *st, gp_capture_slot_kind kind, bool made) {
     if (!ROOM(k->slot, k->nslots, k->room_slots)) return -1;
     unsigned b = bucket_of(st);
-    k->slot[k->nslots] = (gp_slot){.kind = (uint8_t)kind,
-                                   .made = made,
-                                   .first = -1,
-                                   .last = -1,
-                                   .lane = -1,
-                                   .writer = -1,
-                                   .st = st,
-                                   .dev = st->dev,
-                                   .data = st->data,
-                                   .bytes = st->bytes,
-                                   .dynamic = -1,
-                                   .next = k->bucket[b]};
+    k->slot[k->nslots] = (gp_capture_slot){.kind = (uint8_t)kind,
+                                           .made = made,
+                                           .first = -1,
+                                           .last = -1,
+                                           .lane = -1,
+                                           .writer = -1,
+                                           .st = st,
+                                           .dev = st->dev,
+                                           .data = st->data,
+                                           .bytes = st->bytes,
+                                           .dynamic = -1,
+                                           .next = k->bucket[b]};
     memset(k->slot[k->nslots].reader, -1, sizeof k->slot->reader);
     return k->bucket[b] = k->nslots++;
 }
 
 /* Its memory is as it is in each replay. */
-static void fix(gp_slot *s) {
+static void fix(gp_capture_slot *s) {
     if (s->kind != GP_SLOT_OURS) return;
     s->kind = GP_SLOT_FIXED;
     gp_storage_ref(s->st);
@@ -100,7 +100,7 @@ static bool covers(const gp_array *a, const gp_storage *st) {
 
 /* What the host has put into a tensor is there only once: a call must not change it and read it
  * again. */
-static bool may_write(const gp_call *c, const gp_slot *s) {
+static bool may_write(const gp_call *c, const gp_capture_slot *s) {
     if (s->kind != GP_SLOT_FIXED || !s->made || !s->read) return true;
     return gp_fail("%s: writes in place to a tensor that the captured function makes from values "
                    "of the host: a replay would not make it again; make it by an op (zeros, full, "
@@ -109,7 +109,7 @@ static bool may_write(const gp_call *c, const gp_slot *s) {
 }
 
 /* Notes that r, the next call, uses s. */
-static void note_use(gp_capture *k, gp_recorded *r, gp_slot *s) {
+static void note_use(gp_capture *k, gp_recorded *r, gp_capture_slot *s) {
     gp_capture_follow(k, r, s->writer);
     s->lane = s->lane < 0 || s->lane == r->lane ? r->lane : GP_CAPTURE_LANES;
     s->last = k->ncalls;
@@ -119,7 +119,7 @@ static void note_use(gp_capture *k, gp_recorded *r, gp_slot *s) {
 /* Notes that r reads st. */
 static bool note_read(gp_capture *k, gp_recorded *r, gp_storage *st, int *slot) {
     if ((*slot = slot_of(k, st)) < 0) return false;
-    gp_slot *s = &k->slot[*slot];
+    gp_capture_slot *s = &k->slot[*slot];
     if (!s->filled && s->made) fix(s);
     s->read = true;
     note_use(k, r, s);
@@ -129,7 +129,7 @@ static bool note_read(gp_capture *k, gp_recorded *r, gp_storage *st, int *slot) 
 
 static bool note_write(gp_capture *k, gp_recorded *r, const gp_tensor *t, int *slot) {
     if ((*slot = slot_of(k, t->storage)) < 0) return false;
-    gp_slot *s = &k->slot[*slot];
+    gp_capture_slot *s = &k->slot[*slot];
     if (!s->read && !s->written && covers(&t->a, t->storage)) s->filled = true;
     if (!s->filled && s->made) fix(s);
     if (!may_write(&r->call, s)) return false;
@@ -392,7 +392,7 @@ void gp_capture_stop(gp_capture *k) {
 
 gp_srcloc gp_capture_loc(const gp_capture *k) { return k->loc; }
 
-void gp_capture_drop_given(gp_replayed *g) {
+void gp_capture_drop_given(gp_capture_output *g) {
     if (g->how == GP_GIVE_SAME) gp_tensor_unref(g->same);
     g->how = GP_GIVE_NONE;
 }

@@ -117,7 +117,7 @@ static void release(replay *p, gp_tensor **out) {
 /* Sets the addresses of this replay, and makes the storages that it gives. */
 static bool allocate(replay *p) {
     for (int i = 0; i < p->k->ndynamic; i++) {
-        const gp_slot *s = &p->k->slot[p->k->dynamic[i]];
+        const gp_capture_slot *s = &p->k->slot[p->k->dynamic[i]];
         bool input = s->kind == GP_SLOT_INPUT;
         if (!input && (!p->graphs || s->result) &&
             !(p->given[i] = gp_storage_new(p->stream, s->bytes)))
@@ -129,10 +129,10 @@ static bool allocate(replay *p) {
 }
 
 /* A tensor that the replay gives; a new reference. gradient: graphs give it where they write it. */
-static gp_tensor *give(const replay *p, const gp_replayed *g, bool gradient) {
+static gp_tensor *give(const replay *p, const gp_capture_output *g, bool gradient) {
     if (g->how == GP_GIVE_SAME) return gp_tensor_ref(g->same);
     if (g->how == GP_GIVE_INPUT) return gp_tensor_ref(p->in[g->input]);
-    const gp_slot *s = &p->k->slot[g->slot];
+    const gp_capture_slot *s = &p->k->slot[g->slot];
     gp_tensor *x = s->kind == GP_SLOT_INPUT ? input_of(p, g->slot) : NULL;
     gp_storage *st = x                       ? x->storage
                      : p->graphs && gradient ? p->k->graphs->own[s->dynamic]
@@ -151,7 +151,7 @@ static bool give_all(replay *p, gp_tensor **out) {
     for (int i = 0; i < p->k->nresults; i++)
         if (!(out[i] = give(p, &p->k->result[i], false))) return false;
     for (int i = 0; i < p->k->nleaves; i++) {
-        const gp_replayed *g = &p->k->leaf[i].after;
+        const gp_capture_output *g = &p->k->leaf[i].after;
         if (g->how != GP_GIVE_NONE && !(p->after[i] = give(p, g, true))) return false;
     }
     return true;
@@ -169,10 +169,11 @@ static void set_leaves(replay *p) {
 }
 
 /* Calls fn for each storage from outside that the calls use. */
-static bool each_outside(replay *p, bool (*fn)(replay *p, const gp_slot *s, gp_storage *st)) {
+static bool each_outside(replay *p,
+                         bool (*fn)(replay *p, const gp_capture_slot *s, gp_storage *st)) {
     const gp_capture *k = p->k;
     for (int n = 0; n < k->noutside; n++) {
-        const gp_slot *s = &k->slot[k->outside[n]];
+        const gp_capture_slot *s = &k->slot[k->outside[n]];
         if (s->first < 0) continue;
         gp_tensor *t = s->kind == GP_SLOT_INPUT ? input_of(p, k->outside[n]) : NULL;
         if (!fn(p, s, t ? t->storage : s->st)) return false;
@@ -181,7 +182,7 @@ static bool each_outside(replay *p, bool (*fn)(replay *p, const gp_slot *s, gp_s
 }
 
 /* What is written in place counts so for autograd. */
-static bool count_writes(replay *p, const gp_slot *s, gp_storage *st) {
+static bool count_writes(replay *p, const gp_capture_slot *s, gp_storage *st) {
     if (!s->writes || s->made) return true;
     st->version += (uint32_t)s->writes;
     gp_srcloc at = gp_grad_live ? gp_srcloc_here() : (gp_srcloc){0};
@@ -199,7 +200,7 @@ static bool failed_at(const gp_call *c) {
                    c->loc.line);
 }
 
-static bool join_outside(replay *p, const gp_slot *s, gp_storage *st) {
+static bool join_outside(replay *p, const gp_capture_slot *s, gp_storage *st) {
     if (s->written && !gp_host_may_write(st, GP_WHY_join, "capture")) return false;
     if (!s->filled && !gp_host_ready(st, GP_WHY_join, "capture")) return false;
     if (s->filled) gp_failure_forget(st);
@@ -207,7 +208,7 @@ static bool join_outside(replay *p, const gp_slot *s, gp_storage *st) {
 }
 
 /* The calls of a part that the host runs itself. */
-static bool run_part_here(const gp_replay_values *v, const gp_part *e, gp_stream *s) {
+static bool run_part_here(const gp_replay_values *v, const gp_capture_span *e, gp_stream *s) {
     bool hooked = GP_HOOK(op_begin) != NULL;
     for (int i = e->first; i < e->first + e->n; i++) {
         if (gp_thread_stopped()) return gp_fail("interrupted!");
@@ -219,19 +220,19 @@ static bool run_part_here(const gp_replay_values *v, const gp_part *e, gp_stream
 
 /* ---- on a queue ---- */
 
-static bool order_outside(replay *p, const gp_slot *s, gp_storage *st) {
+static bool order_outside(replay *p, const gp_capture_slot *s, gp_storage *st) {
     bool ok = s->written ? gp_order_write(st, p->stream) && gp_order_read(st, p->stream)
                          : gp_order_read(st, p->stream);
     if (ok) gp_storage_use(st, p->stream);
     return ok;
 }
 
-static bool log_read(replay *p, const gp_slot *s, gp_storage *st) {
+static bool log_read(replay *p, const gp_capture_slot *s, gp_storage *st) {
     if (!s->filled) gp_failure_log_read(st);
     return true;
 }
 
-static bool log_write(replay *p, const gp_slot *s, gp_storage *st) {
+static bool log_write(replay *p, const gp_capture_slot *s, gp_storage *st) {
     if (!s->written) return true;
     gp_order_written(st, p->stream);
     gp_failure_log_write(st, s->filled ? GP_WRITE_WHOLE : 0);
@@ -252,7 +253,7 @@ static bool log_lanes(replay *p) {
         if (k->lane[l] == p->stream) continue;
         gp_failure_log(k->lane[l], p->before[l]);
         for (int i = 0; i < k->noutside; i++) {
-            const gp_slot *s = &k->slot[k->outside[i]];
+            const gp_capture_slot *s = &k->slot[k->outside[i]];
             if (s->first < 0 || !s->written) continue;
             gp_tensor *t = s->kind == GP_SLOT_INPUT ? input_of(p, k->outside[i]) : NULL;
             gp_failure_log_write(t ? t->storage : s->st, 0);
@@ -299,7 +300,7 @@ static bool run_graphs(replay *p) {
     gp_capture *k = p->k;
     gp_storage **own = k->graphs->own;
     for (int i = 0; i < k->ninputs; i++) {
-        const gp_slot *s = &k->slot[k->input_slot[i]];
+        const gp_capture_slot *s = &k->slot[k->input_slot[i]];
         const gp_tensor *t = p->in[i];
         size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype);
         if (!gp_capture_graphs_copy(own[s->dynamic], t->storage, bytes,
@@ -318,7 +319,7 @@ static bool run_graphs(replay *p) {
 }
 
 /* Queues the calls of a part as one command, or one by one where an observer is to see each. */
-static bool queue_part(const gp_replay_values *v, const gp_part *e, gp_stream *s) {
+static bool queue_part(const gp_replay_values *v, const gp_capture_span *e, gp_stream *s) {
     const gp_device_vt *vt = s->dev->vt;
     gp_recorded *const *call = v->capture->call;
     bool hooked = GP_HOOK(op_begin) != NULL;
@@ -338,7 +339,7 @@ static bool queue_part(const gp_replay_values *v, const gp_part *e, gp_stream *s
     return vt->replay(s, &part);
 }
 
-static bool run_part(const gp_replay_values *v, const gp_part *e, gp_stream *s) {
+static bool run_part(const gp_replay_values *v, const gp_capture_span *e, gp_stream *s) {
     return s->async ? queue_part(v, e, s) : run_part_here(v, e, s);
 }
 

@@ -30,7 +30,7 @@ static void fill(const gp_dist_call *d, const gp_peer *p, gp_waiting *note) {
 }
 
 static void tell(const gp_dist_call *d) {
-    const gp_group *g = gp_group_at(d->group);
+    const gp_process_group *g = gp_group_at(d->group);
     for (int r = 0; r < g->n; r++) {
         gp_peer *p = &w->peers[g->all[r]];
         if (r == g->rank || (p->telling >= 0 && w->transport->test(p->telling) != 1)) continue;
@@ -63,7 +63,7 @@ static bool differs(const gp_dist_call *d, const gp_peer *p) {
 }
 
 bool gp_dist_is_apart(const gp_dist_call *d, uint64_t waited, bool *told) {
-    const gp_group *g = gp_group_at(d->group);
+    const gp_process_group *g = gp_group_at(d->group);
     gp_header mine;
     if (waited < TELL_NS) return false;
     if (!*told) tell(d), *told = true;

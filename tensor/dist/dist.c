@@ -43,12 +43,13 @@ int gp_dist_launched(void) {
 static bool begin_part(void) {
     int part = 31 - __builtin_clz((unsigned)w->ngroups / GP_GROUP_PART + 1);
     if (w->groups[part]) return true;
-    return (w->groups[part] = calloc((size_t)GP_GROUP_PART << part, sizeof(gp_group))) != NULL;
+    return (w->groups[part] = calloc((size_t)GP_GROUP_PART << part, sizeof(gp_process_group))) !=
+           NULL;
 }
 
 /* Room for the collectives of a group of n ranks; never given back. */
 static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim, int serial) {
-    gp_group g = {.n = n, .rank = -1, .comm = {comm_cpu, comm_sim}, .serial = serial};
+    gp_process_group g = {.n = n, .rank = -1, .comm = {comm_cpu, comm_sim}, .serial = serial};
     size_t count = (size_t)n;
     bool ok = begin_part() && (g.all = calloc(count, sizeof *g.all));
     for (int i = 0; i < 2; i++)

@@ -17,7 +17,7 @@ static gp_world *const w = &gp_the_world;
 /* ---- waiting ---- */
 
 int gp_dist_ended(const gp_dist_call *d, bool moving) {
-    const gp_group *g = gp_group_at(d->group);
+    const gp_process_group *g = gp_group_at(d->group);
     gp_dist_look();
     for (int r = 0; r < g->n; r++) {
         const gp_peer *p = &w->peers[g->all[r]];
@@ -172,7 +172,7 @@ bool gp_dist_run(const gp_dist_call *d, const gp_wire *wire) {
 /* ---- from one rank to another ---- */
 
 int gp_dist_exchange(const gp_dist_call *d, int tag) {
-    gp_group *g = gp_group_at(d->group);
+    gp_process_group *g = gp_group_at(d->group);
     gp_transport *t = w->transport;
     int k = gp_dist_pair(d), n = 0, comm = g->comm[k];
     bool ok = true;

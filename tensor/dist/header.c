@@ -71,7 +71,7 @@ static bool is_same(const gp_header *a, const gp_header *b) {
 }
 
 bool gp_dist_compare(const gp_dist_call *d, const gp_header *all) {
-    const gp_group *g = gp_group_at(d->group);
+    const gp_process_group *g = gp_group_at(d->group);
     for (int r = 1; r < g->n; r++)
         if (!is_same(&all[0], &all[r]))
             return gp_dist_fail_differ(d, g->all[0], &all[0], g->all[r], &all[r]);

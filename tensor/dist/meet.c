@@ -24,7 +24,7 @@ static size_t bytes_of(const gp_wire *data) {
 
 /* Starts to join the packets. Where the caller waits and all ranks come at the same time, they are
  * joined at once: the first tests take neither the lock nor the clock again. */
-static bool begin(const gp_dist_call *d, gp_group *g, const gp_wire *data) {
+static bool begin(const gp_dist_call *d, gp_process_group *g, const gp_wire *data) {
     int k = gp_dist_pair(d);
     gp_packet *p = &g->packet[k];
     uint64_t t0 = here ? since : gp_now_ns(), hash = gp_dist_hash(d);
@@ -49,7 +49,7 @@ static bool begin(const gp_dist_call *d, gp_group *g, const gp_wire *data) {
 
 /* Whether the packets are joined within a moment. As MPI does, it keeps its processor where each
  * rank has one. */
-static bool is_joined_soon(gp_group *g, int k) {
+static bool is_joined_soon(gp_process_group *g, int k) {
     for (uint64_t t0 = gp_real_ns(), waited = 0; waited < HERE_NS; waited = gp_real_ns() - t0) {
         gp_dist_lock();
         bool done = !w->in_use && w->transport->test(g->joining[k]) == 1;
@@ -63,7 +63,7 @@ static bool is_joined_soon(gp_group *g, int k) {
 static bool are_same(const gp_packet *p) { return p->most == ~p->least; }
 
 /* All ranks know that they differ, and show each other how. */
-static bool fail_differ(const gp_dist_call *d, gp_group *g) {
+static bool fail_differ(const gp_dist_call *d, gp_process_group *g) {
     int k = gp_dist_pair(d), n = gp_dist_exchange(d, GP_TAG_HEADER);
     if (n < 0 || !gp_dist_finish(d, g->work[k], n, GP_AWAIT_RANKS, g->peer[k]))
         return gp_dist_give_up(g->work[k], n < 0 ? 0 : n);
@@ -71,7 +71,7 @@ static bool fail_differ(const gp_dist_call *d, gp_group *g) {
            gp_fail("%s: ranks differ, and their calls look the same", gp_dist_name(d));
 }
 
-static bool join(const gp_dist_call *d, gp_group *g, int k) {
+static bool join(const gp_dist_call *d, gp_process_group *g, int k) {
     bool ok =
         here ? is_joined_soon(g, k)
              : gp_dist_finish(d, &g->joining[k], 1, GP_AWAIT_ALL, NULL) || gp_dist_give_up(NULL, 0);
@@ -80,7 +80,7 @@ static bool join(const gp_dist_call *d, gp_group *g, int k) {
 }
 
 bool gp_dist_meet(const gp_dist_call *d, const gp_wire *data) {
-    gp_group *g = gp_group_at(d->group);
+    gp_process_group *g = gp_group_at(d->group);
     int k = gp_dist_pair(d);
     if (!w->transport) return true;
     if ((here && !data) || !gp_dist_is_whole(d)) return false;
@@ -131,7 +131,7 @@ bool gp_dist_run_here(gp_call *c, bool (*run)(gp_call *)) {
 /* The first whose timeout is over sends its header to all, and those that wait, too, then answer:
  * who does not within a moment has not come. */
 bool gp_dist_fail_late(const gp_dist_call *d) {
-    gp_group *g = gp_group_at(d->group);
+    gp_process_group *g = gp_group_at(d->group);
     int k = gp_dist_pair(d), left = 1;
     char who[200] = "";
     int n = gp_dist_exchange(d, GP_TAG_LATE);

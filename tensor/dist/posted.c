@@ -17,7 +17,7 @@ typedef struct posted {
     gp_call call; /* name, line and stream alone */
     gp_dist_call d;
     uint64_t t0;
-    int n, *work, *peer; /* as gp_group's */
+    int n, *work, *peer; /* as gp_process_group's */
     gp_header *all;
 } posted;
 
@@ -31,7 +31,7 @@ static void *lost; /* what gp_dist_share sent in vain, which MPI may still use *
 enum { MOST = 64, LOOK_NS = 2000000, GRACE_NS = 300000000 };
 
 static posted *new_posted(const gp_dist_call *d) {
-    const gp_group *g = gp_group_at(d->group);
+    const gp_process_group *g = gp_group_at(d->group);
     posted *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->d = *d, p->d.call = &p->call, p->d.x = NULL;
@@ -53,7 +53,7 @@ static void free_posted(posted *p) {
 
 /* With the lock held. False with a message where a message cannot be sent. */
 static bool send_header(posted *p) {
-    const gp_group *g = gp_group_at(p->d.group);
+    const gp_process_group *g = gp_group_at(p->d.group);
     gp_transport *t = w->transport;
     int comm = gp_dist_comm(&p->d);
     for (int r = 0; r < g->n; r++) {
@@ -136,7 +136,7 @@ bool gp_dist_check(void) {
 }
 
 bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
-    const gp_group *g = gp_group_at(d->group);
+    const gp_process_group *g = gp_group_at(d->group);
     gp_transport *t = w->transport;
     int n = 0, *work = calloc((size_t)g->n, sizeof *work),
         *peer = calloc((size_t)g->n, sizeof *peer);

@@ -35,9 +35,10 @@ typedef struct gp_note {
 
 /* Where a rank waits, and what it knows of the one that it tells. */
 typedef struct gp_waiting {
-    int32_t known, pair, group; /* whether it is set; 0: on cpu, 1: on sim; gp_group.serial */
-    int32_t idle;               /* whether nothing is queued in the other one of the pair */
-    int64_t met[2];             /* how often both have met, by pair */
+    int32_t known, pair,
+        group;      /* whether it is set; 0: on cpu, 1: on sim; gp_process_group.serial */
+    int32_t idle;   /* whether nothing is queued in the other one of the pair */
+    int64_t met[2]; /* how often both have met, by pair */
     gp_header head;
 } gp_waiting;
 
@@ -59,7 +60,7 @@ typedef struct gp_peer {
 typedef enum gp_meeting { GP_APART, GP_JOINING, GP_JOINED } gp_meeting;
 
 /* Pairs are those of cpu and of sim. */
-typedef struct gp_group {
+typedef struct gp_process_group {
     int n, rank;
     int serial;  /* counts the groups of the job; 0: all ranks */
     int *all;    /* of each rank of the group: its rank of all */
@@ -71,7 +72,7 @@ typedef struct gp_group {
     int *work[2];        /* room for 2 n works, */
     int *peer[2];        /* the ranks that these wait for, */
     gp_header *head[2];  /* and n headers, its own among them */
-} gp_group;
+} gp_process_group;
 
 enum { GP_GROUP_PART = 16, GP_GROUP_PARTS = 24 };
 
@@ -93,12 +94,12 @@ typedef struct gp_world {
     char why[252]; /* with which message the script has failed, */
     int status;    /* and with which the program ends; 0: it has not */
     atomic_int ngroups;
-    gp_group *groups[GP_GROUP_PARTS]; /* they stay where they are: gp_group_at */
+    gp_process_group *groups[GP_GROUP_PARTS]; /* they stay where they are: gp_group_at */
 } gp_world;
 extern gp_world gp_the_world;
 
 /* Group number g; part p has GP_GROUP_PART << p of them. */
-static inline gp_group *gp_group_at(int g) {
+static inline gp_process_group *gp_group_at(int g) {
     unsigned n = (unsigned)g / GP_GROUP_PART + 1;
     int part = 31 - __builtin_clz(n);
     return &gp_the_world.groups[part][g - GP_GROUP_PART * ((1 << part) - 1)];

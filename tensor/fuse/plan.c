@@ -33,16 +33,16 @@ static bool out_of_memory(void) { return gp_fail("fuse: out of memory"); }
 
 /* ---- parts ---- */
 
-static gp_part *add_part(planner *p, int nin, int nout) {
+static gp_fuse_step *add_part(planner *p, int nin, int nout) {
     gp_replay *r = p->r;
     if (r->nparts == r->room) {
         int room = r->room ? 2 * r->room : 8;
-        gp_part *more = realloc(r->part, (size_t)room * sizeof *more);
+        gp_fuse_step *more = realloc(r->part, (size_t)room * sizeof *more);
         if (!more) return NULL;
         r->part = more, r->room = room;
     }
-    gp_part *part = &r->part[r->nparts];
-    *part = (gp_part){.nin = nin, .nout = nout};
+    gp_fuse_step *part = &r->part[r->nparts];
+    *part = (gp_fuse_step){.nin = nin, .nout = nout};
     part->in = malloc((size_t)(nin + nout + 1) * sizeof *part->in);
     if (!part->in) return NULL;
     part->out = part->in + nin;
@@ -66,7 +66,7 @@ static int reads(const gp_trace *t, const gp_traced *k, int *in) {
 
 static bool add_single(planner *p, int call) {
     const gp_traced *k = &p->t->call[call];
-    gp_part *part = add_part(p, reads(p->t, k, NULL), k->nout);
+    gp_fuse_step *part = add_part(p, reads(p->t, k, NULL), k->nout);
     if (!part) return out_of_memory();
     reads(p->t, k, part->in);
     memcpy(part->out, k->out, (size_t)k->nout * sizeof *part->out);
@@ -95,7 +95,7 @@ static bool add_program(planner *p, group *g, const int *out, int n, int result)
     for (int i = 0; i < n; i++) step[i] = (uint16_t)g->step[out[i]];
     gp_program *program = gp_draft_finish(&g->draft, step, n, used);
     if (!program) return false;
-    gp_part *part = add_part(p, program->ninputs, n);
+    gp_fuse_step *part = add_part(p, program->ninputs, n);
     if (!part) return gp_program_unref(program), out_of_memory();
     part->program = program;
     part->no_grad = g->no_grad;
@@ -301,7 +301,7 @@ static bool find_last_parts(gp_replay *r) {
     if (!r->last) return out_of_memory();
     for (int v = 0; v < r->trace.nvalues; v++) r->last[v] = -1;
     for (int i = 0; i < r->nparts; i++) {
-        const gp_part *part = &r->part[i];
+        const gp_fuse_step *part = &r->part[i];
         for (int j = 0; j < part->nout; j++) r->last[part->out[j]] = i;
         for (int j = 0; j < part->nin; j++) r->last[part->in[j]] = i;
     }

@@ -35,7 +35,7 @@ static void build(const run *w, const gp_traced *k, gp_call *c, gp_tensor **room
     if (k->into >= 0) c->into = w->value[k->into];
 }
 
-static bool run_single(const run *w, const gp_part *part, gp_tensor **out) {
+static bool run_single(const run *w, const gp_fuse_step *part, gp_tensor **out) {
     gp_call c;
     gp_tensor *few[FEW], **room = part->nin <= FEW ? few : malloc(sizeof *room * (size_t)part->nin);
     if (!room) return gp_fail("fuse: out of memory");
@@ -46,7 +46,7 @@ static bool run_single(const run *w, const gp_part *part, gp_tensor **out) {
     return ok;
 }
 
-static bool run_program(const run *w, const gp_part *part, gp_tensor **out) {
+static bool run_program(const run *w, const gp_fuse_step *part, gp_tensor **out) {
     gp_tensor *in[GP_PROGRAM_INPUTS];
     for (int i = 0; i < part->nin; i++) in[i] = w->value[part->in[i]];
     return part->single ? gp_program_run_steps(part->program, in, out, NULL, NULL, NULL)
@@ -63,7 +63,7 @@ static void set(const run *w, int v, gp_tensor *t) {
     w->own[v] = true;
 }
 
-static void release_read(const run *w, const gp_part *part, int at) {
+static void release_read(const run *w, const gp_fuse_step *part, int at) {
     for (int i = 0; i < part->nin + part->nout; i++) {
         int v = part->in[i];
         if (!w->own[v] || w->r->last[v] != at) continue;
@@ -74,7 +74,7 @@ static void release_read(const run *w, const gp_part *part, int at) {
 }
 
 static bool run_part(const run *w, int at) {
-    const gp_part *part = &w->r->part[at];
+    const gp_fuse_step *part = &w->r->part[at];
     gp_tensor *out[GP_PROGRAM_OUTS + GP_MAX_OUT];
     int off = gp_no_grad;
     if (part->no_grad) gp_no_grad = off ? 0 : 1;
@@ -87,7 +87,7 @@ static bool run_part(const run *w, int at) {
 
 /* One program that reads the inputs and gives the results, in order: no values need be kept. */
 static bool run_one(const gp_replay *r, gp_tensor *const *inputs, gp_tensor **out) {
-    const gp_part *part = &r->part[0];
+    const gp_fuse_step *part = &r->part[0];
     gp_tensor *in[GP_PROGRAM_INPUTS];
     for (int i = 0; i < part->nin; i++) {
         int v = part->in[i];
@@ -97,7 +97,7 @@ static bool run_one(const gp_replay *r, gp_tensor *const *inputs, gp_tensor **ou
 }
 
 static bool is_one(const gp_replay *r) {
-    const gp_part *part = r->part;
+    const gp_fuse_step *part = r->part;
     return r->nparts == 1 && part->program && !part->single && !part->no_grad &&
            part->nout == r->nresults &&
            !memcmp(part->out, r->result, (size_t)r->nresults * sizeof *r->result);

@@ -6,21 +6,21 @@
 #include "tensor/fuse/trace.h"
 
 /* A program, or (NULL) a single call. */
-typedef struct gp_part {
+typedef struct gp_fuse_step {
     gp_program *program;
     int call;     /* in the trace */
     bool single;  /* the program runs as single ops */
     bool no_grad; /* unlike the caller, it records no gradients, or does */
     int nin, nout;
     int *in, *out; /* values */
-} gp_part;
+} gp_fuse_step;
 
 /* Immutable. Owns its programs and the trace, of whose tensors only those are left that were there
  * before. */
 typedef struct gp_replay {
     gp_trace trace;
     int nparts, room;
-    gp_part *part;
+    gp_fuse_step *part;
     int *last; /* the part that reads a value last; nparts: it is a result */
     int nresults;
     int *result; /* values */

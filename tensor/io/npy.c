@@ -50,12 +50,12 @@ static bool need(gp_npy_source *s, void *to, uint64_t bytes, const char *what) {
     return true;
 }
 
-/* A header under the parser: p walks over text, whose first byte is byte `base` of the file. */
-typedef struct parser {
+/* A header while it is read: p walks over text, whose first byte is byte `base` of the file. */
+typedef struct header_reader {
     const gp_npy_source *s;
     const char *text, *p;
     uint64_t base;
-} parser;
+} header_reader;
 
 typedef struct header {
     bool seen_descr, seen_order, seen_shape;
@@ -65,7 +65,7 @@ typedef struct header {
 } header;
 
 /* Fails with what is found at p instead, as printable text. */
-static bool expected(const parser *h, const char *what) {
+static bool expected(const header_reader *h, const char *what) {
     char got[24];
     size_t n = 0;
     for (; n < 16 && h->p[n]; n++) got[n] = h->p[n] < ' ' || h->p[n] > '~' ? '?' : h->p[n];
@@ -74,23 +74,23 @@ static bool expected(const parser *h, const char *what) {
                what, got);
 }
 
-static void space(parser *h) {
+static void space(header_reader *h) {
     while (*h->p == ' ' || *h->p == '\n' || *h->p == '\t' || *h->p == '\r') h->p++;
 }
 
-static bool take(parser *h, char c) {
+static bool take(header_reader *h, char c) {
     space(h);
     if (*h->p != c) return false;
     h->p++;
     return true;
 }
 
-static bool must(parser *h, char c) {
+static bool must(header_reader *h, char c) {
     char what[4] = {'\'', c, '\'', 0};
     return take(h, c) || expected(h, what);
 }
 
-static bool word(parser *h, const char *w) {
+static bool word(header_reader *h, const char *w) {
     space(h);
     size_t n = strlen(w);
     if (strncmp(h->p, w, n)) return false;
@@ -99,7 +99,7 @@ static bool word(parser *h, const char *w) {
 }
 
 /* A quoted string without escapes. */
-static bool string(parser *h, char *out, size_t size, const char *what) {
+static bool string(header_reader *h, char *out, size_t size, const char *what) {
     space(h);
     char quote = *h->p;
     if (quote != '\'' && quote != '"') return expected(h, what);
@@ -138,7 +138,7 @@ static const char *other_type(char c) {
 }
 
 /* '<f4' and the like; lists and tuples there are structured types. */
-static bool parse_descr(parser *h, header *out) {
+static bool parse_descr(header_reader *h, header *out) {
     char text[32];
     space(h);
     uint64_t at = h->base + (uint64_t)(h->p - h->text);
@@ -157,7 +157,7 @@ static bool parse_descr(parser *h, header *out) {
 }
 
 /* One size: digits, with the L that Python 2 wrote. */
-static bool parse_dim(parser *h, int64_t *out) {
+static bool parse_dim(header_reader *h, int64_t *out) {
     space(h);
     if (*h->p < '0' || *h->p > '9') return expected(h, "a size (0 or more)");
     int64_t n = 0;
@@ -170,7 +170,7 @@ static bool parse_dim(parser *h, int64_t *out) {
 }
 
 /* (), (3,), (2, 3): a Python tuple. */
-static bool parse_shape(parser *h, header *out) {
+static bool parse_shape(header_reader *h, header *out) {
     gp_shape *s = &out->shape;
     if (!must(h, '(')) return false;
     for (s->ndim = 0; !take(h, ')');) {
@@ -186,7 +186,7 @@ static bool parse_shape(parser *h, header *out) {
 }
 
 /* One key with its value; each of the three may come once, in any order. */
-static bool parse_entry(parser *h, header *out) {
+static bool parse_entry(header_reader *h, header *out) {
     char key[32];
     if (!string(h, key, sizeof key, "'descr', 'fortran_order' or 'shape'") || !must(h, ':'))
         return false;
@@ -200,7 +200,7 @@ static bool parse_entry(parser *h, header *out) {
 }
 
 /* The Python dict literal that is the header, and nothing after it: no more of Python is read. */
-static bool parse_header(parser *h, header *out) {
+static bool parse_header(header_reader *h, header *out) {
     if (!must(h, '{')) return false;
     while (!take(h, '}')) {
         if (!parse_entry(h, out)) return false;
@@ -231,7 +231,7 @@ static bool read_header(gp_npy_source *s, header *out) {
         return bad(s, s->at, "a header of %u bytes (expected at most %d)", n, MOST_HEADER);
     char *text = malloc(n + 1);
     if (!text) return gp_fail("%s: out of memory", s->op);
-    parser h = {.s = s, .text = text, .p = text, .base = s->at};
+    header_reader h = {.s = s, .text = text, .p = text, .base = s->at};
     bool ok = need(s, text, n, "the header");
     text[n] = 0;
     if (ok && strlen(text) < n) ok = bad(s, h.base + strlen(text), "a zero byte in the header");

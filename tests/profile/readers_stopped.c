@@ -50,7 +50,7 @@ int main(void) {
     stopped(gp_prof_load(files, 1, UINT64_MAX / 2), "reading");
     for (int group = 0; group < GP_GROUPS; group++)
         if (group != GP_BY_SHAPE && group != GP_BY_STACK && group != GP_BY_MODULE)
-            stopped(gp_rows_new(p, (gp_group)group), "rows");
+            stopped(gp_rows_new(p, (gp_group_by)group), "rows");
     stopped(gp_usage_new(p), "usage");
     stopped(gp_timeline_of_rank(p, -1), "a replay's timeline");
     stopped(gp_trace_write(p, out), "a trace");
@@ -60,10 +60,10 @@ int main(void) {
     tap_ok(!is_there(out), "no file is left");
     gp_interrupted = 0;
     gp_timeline *t = gp_timeline_of_rank(p, -1);
-    gp_replayed r;
+    gp_replay_timings r;
     gp_interrupted = 1;
     stopped(t && gp_replay_times(t, &(gp_whatif){.host = 1}, &r), "a replay");
-    gp_replayed_free(&r);
+    gp_replay_timings_free(&r);
     gp_interrupted = 0;
     gp_timeline_free(t);
     gp_prof_free(p);

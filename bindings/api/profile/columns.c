@@ -10,8 +10,8 @@
 #include "profile/show/columns.h"
 
 static void release_columns(void *owner) {
-    gp_columns **c = owner;
-    gp_columns_free(*c);
+    gp_page_columns **c = owner;
+    gp_page_columns_free(*c);
     *c = NULL;
 }
 
@@ -128,9 +128,9 @@ static int l_columns(lua_State *L) {
     static const char *const lists[] = {"classes", "files", "stacks", "places"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
     lua_settop(L, 1);
-    gp_columns **box = gp_lua_push_owner(L, &type, sizeof *box);
+    gp_page_columns **box = gp_lua_push_owner(L, &type, sizeof *box);
     gp_lua_enter(L);
-    const gp_columns *c = *box = gp_columns_new(p);
+    const gp_page_columns *c = *box = gp_page_columns_new(p);
     if (!c) return gp_lua_raise(L);
     lua_createtable(L, 0, 6);
     lua_pushboolean(L, p->foreign);

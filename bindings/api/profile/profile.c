@@ -200,12 +200,12 @@ static void release_rows(void *owner) {
     *r = NULL;
 }
 
-static gp_group check_group(lua_State *L, int idx) {
+static gp_group_by check_group(lua_State *L, int idx) {
     static const char *const names[] = {"op",    "region", "line",   "shape",
                                         "stack", "rank",   "module", "kernel"};
     const char *name = lua_tostring(L, idx);
     for (int i = 0; name && i < GP_GROUPS; i++)
-        if (!strcmp(name, names[i])) return (gp_group)i;
+        if (!strcmp(name, names[i])) return (gp_group_by)i;
     return luaL_error(L,
                       "profile: group: expected \"op\", \"region\", \"line\", \"shape\", "
                       "\"stack\", \"rank\", \"module\" or \"kernel\", got %s",
@@ -224,7 +224,7 @@ static int check_count(lua_State *L, int idx, const char *what) {
 /* Pushes the rows that the arguments group, sort and limit ask for; Lua owns them. */
 static gp_rows *push_rows(lua_State *L) {
     const gp_prof *p = check_prof(L);
-    gp_group group = lua_isnoneornil(L, 2) ? GP_BY_OP : check_group(L, 2);
+    gp_group_by group = lua_isnoneornil(L, 2) ? GP_BY_OP : check_group(L, 2);
     bool devices = group == GP_BY_KERNEL;
     const char *sort =
         luaL_optstring(L, 3, devices ? "self_device_time_total" : "self_cpu_time_total");

@@ -26,7 +26,7 @@ enum { REGISTERS = 16 };
  * NULL stands for y itself, which then has the type of sums; reads whole vectors of x, up to four
  * past len. With a fold, which needs a start, rows of y have no gaps. */
 typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
-                        const void *start, void *y, int64_t ystep, int64_t len, fold f);
+                        const void *start, void *y, int64_t ystep, int64_t len, gp_row_fold f);
 
 #define VECTOR(T, t)                                                                               \
     typedef T vec_##t __attribute__((vector_size(GP_VB), aligned(sizeof(T)), may_alias));
@@ -46,7 +46,7 @@ typedef vec_f32 vec_bf16; /* sums, which are rounded as they are stored */
 #define TILE(t, R, V)                                                                              \
     static TARGET void tile_##t##_##R(const int64_t *offset, int64_t taps, const void *x,          \
                                       const void *w, const void *start, void *y, int64_t ystep,    \
-                                      int64_t len, fold f) {                                       \
+                                      int64_t len, gp_row_fold f) {                                \
         tile_##t(R, V, offset, taps, x, w, start, y, ystep, len, f);                               \
     }
 /* All of one type: as many filters as registers hold; THREE: vectors for three filters. */
@@ -315,7 +315,7 @@ static void choose_tiling(conv_job *r) {
     r->flat =
         r->stretches == 1 && line != width && line * 21 < alone * (rounds && !FOLDS ? 17 : 20);
     r->direct = plain && (!r->flat || folds);
-    r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
+    r->fold = r->flat && r->direct ? (gp_row_fold){line, width} : (gp_row_fold){0};
     if (r->fold.line) parts = 1;
     r->part_taps = gp_max(gp_ceil_div(depth, parts) * (r->taps / depth), 1);
 }

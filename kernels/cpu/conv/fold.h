@@ -10,9 +10,9 @@
 #include "kernels/cpu/runtime/widen.h"
 
 /* A band as one long row: the first `width` of every `line` elements are outputs; 0: not folded. */
-typedef struct fold {
+typedef struct gp_row_fold {
     int64_t line, width;
-} fold;
+} gp_row_fold;
 
 /* Vectors of a fold: lanes at the end of one row, and those at the start of the next. */
 #if defined(__AVX512F__)

@@ -34,7 +34,7 @@ typedef struct conv_job {
     bool gathers;      /* bf16 as it is, whose taps are gathered for tiles of AMX */
     gp_conv_gather gather;
     int64_t word;          /* bytes of the compute type: of sums, biases and packed weights */
-    fold fold;             /* flat and direct: how tiles skip the elements between rows */
+    gp_row_fold fold;      /* flat and direct: how tiles skip the elements between rows */
     char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
     _Atomic bool no_memory;
 } conv_job;

@@ -13,7 +13,7 @@ enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
 
 typedef struct pool_job {
     gp_pool p;
-    gp_planes in;
+    gp_plane_strides in;
     const gp_array *x, *out, *indices; /* indices: NULL where not asked for */
     gp_ctype ct;
     int64_t size; /* bytes of the compute type */
@@ -179,7 +179,7 @@ static bool pool(const gp_call *c, pool_job *r) {
     const gp_pool *p = &r->p;
     r->out = gp_out(c, 0);
     if (r->out->numel == 0) return true;
-    r->in = gp_pool_planes(r->x, p);
+    r->in = gp_pool_plane_strides(r->x, p);
     r->ct = gp_compute_type((gp_dtype)r->x->dtype);
     /* Planes too large for 32-bit indices are rare: they are computed in f64, whose indices are
      * 64-bit. */

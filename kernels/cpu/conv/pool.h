@@ -48,21 +48,21 @@ void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divis
 
 /* The steps in bytes of x's images, channels, rows and columns, and its first element of plane
  * i. */
-typedef struct gp_planes {
+typedef struct gp_plane_strides {
     const char *data;
     int64_t channels, image, channel, row, col;
-} gp_planes;
-static inline gp_planes gp_pool_planes(const gp_array *x, const gp_pool *p) {
+} gp_plane_strides;
+static inline gp_plane_strides gp_pool_plane_strides(const gp_array *x, const gp_pool *p) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     int n = x->ndim, at = n - p->rank - 1;
-    return (gp_planes){.data = x->data,
-                       .channels = x->dim[at],
-                       .image = p->batched ? x->stride[0] * size : 0,
-                       .channel = x->stride[at] * size,
-                       .row = p->rank == 2 ? x->stride[n - 2] * size : 0,
-                       .col = x->stride[n - 1] * size};
+    return (gp_plane_strides){.data = x->data,
+                              .channels = x->dim[at],
+                              .image = p->batched ? x->stride[0] * size : 0,
+                              .channel = x->stride[at] * size,
+                              .row = p->rank == 2 ? x->stride[n - 2] * size : 0,
+                              .col = x->stride[n - 1] * size};
 }
-static inline const char *gp_plane_at(const gp_planes *s, int64_t plane) {
+static inline const char *gp_plane_at(const gp_plane_strides *s, int64_t plane) {
     return s->data + plane / s->channels * s->image + plane % s->channels * s->channel;
 }
 

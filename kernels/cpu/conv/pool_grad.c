@@ -9,7 +9,7 @@ enum { GRAIN = 1 << 14 }; /* elements worth a thread */
 
 typedef struct pool_grad_job {
     gp_pool p;
-    gp_planes grad, at; /* at: indices of the largest elements */
+    gp_plane_strides grad, at; /* at: indices of the largest elements */
     const gp_array *g, *indices, *out;
     gp_ctype ct;
     int64_t size;
@@ -104,8 +104,8 @@ static bool spread(const gp_call *c, pool_grad_job *r) {
         memset(r->out->data, 0, (size_t)r->out->numel * gp_dtype_size((gp_dtype)r->out->dtype));
         return true;
     }
-    r->grad = gp_pool_planes(r->g, p);
-    if (r->indices) r->at = gp_pool_planes(r->indices, p);
+    r->grad = gp_pool_plane_strides(r->g, p);
+    if (r->indices) r->at = gp_pool_plane_strides(r->indices, p);
     r->ct = gp_compute_type((gp_dtype)r->g->dtype);
     r->size = gp_ctype_size[r->ct];
     if (!gp_parallel_op(c, p->planes, 1 + GRAIN / (1 + p->in[1] * p->in[2]), planes, r))

@@ -6,7 +6,7 @@
 #undef bool /* a row of dtype.def */
 
 typedef struct divisor_check {
-    gp_loop loop;
+    gp_nd_loop loop;
     gp_load load;
     int fault; /* FAULT_…: what is looked for */
     _Atomic int found;
@@ -40,7 +40,7 @@ _Bool gp_check_divisors(const gp_call *c) {
         return fault == FAULT_NEG_POW ? v->i >= 0 || gp_check_faults(c, fault)
                                       : v->i != 0 || gp_check_faults(c, fault);
     divisor_check k = {.load = gp_load_fn((gp_dtype)v->a->dtype, GP_CT_i64), .fault = fault};
-    gp_loop_init(&k.loop, 1, (const gp_array *[]){v->a});
+    gp_nd_loop_init(&k.loop, 1, (const gp_array *[]){v->a});
     return gp_parallel_op(c, v->a->numel, 1 << 14, look, &k) &&
            gp_check_faults(c, k.found ? fault : 0);
 }

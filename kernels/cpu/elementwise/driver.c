@@ -21,7 +21,7 @@ typedef struct operand {
 } operand;
 
 typedef struct elementwise_job {
-    gp_loop loop;
+    gp_nd_loop loop;
     gp_block_fn fn;
     int nin;
     gp_dtype type; /* of a block's elements: of compute type, or narrow (see gp_narrow_loop) */
@@ -125,7 +125,7 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
 /* Rows [begin, end) where one operand is a number per row and the other is read in place. */
 static void run_row_scalar(void *ctx, int64_t begin, int64_t end) {
     const elementwise_job *r = ctx;
-    gp_loop groups = r->loop; /* of rows, which its last dim counts */
+    gp_nd_loop groups = r->loop; /* of rows, which its last dim counts */
     const int last = --groups.ndim - 1;
     int64_t among = groups.dim[last], step[3];
     gp_row_iter g;
@@ -199,7 +199,7 @@ typedef struct made {
 
 static void short_block(const elementwise_job *r, char *const *p, int64_t n,
                         char (*buf)[GP_BLOCK * 8], made *m) {
-    const gp_loop *l = &r->loop;
+    const gp_nd_loop *l = &r->loop;
     const int last = l->ndim - 1;
     const void *in[MOST_IN];
     for (int k = 0; k < r->nin; k++) {
@@ -216,7 +216,7 @@ static void short_block(const elementwise_job *r, char *const *p, int64_t n,
 
 static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     elementwise_job *r = ctx;
-    gp_loop groups = r->loop; /* of rows, which its last dim counts */
+    gp_nd_loop groups = r->loop; /* of rows, which its last dim counts */
     gp_row_iter g;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     made m[MOST_IN] = {{NULL, 0}};
@@ -280,7 +280,7 @@ static int64_t bands(const elementwise_job *r) {
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end) {
     elementwise_job *r = ctx;
-    const gp_loop *l = &r->loop;
+    const gp_nd_loop *l = &r->loop;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     int inner = l->ndim - 1, outer = l->ndim - 2;
     int64_t rows = l->dim[outer], cols = l->dim[inner], h = LINE / r->size, many = bands(r);
@@ -288,7 +288,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
         char *p[GP_LOOP_MAX];
         int64_t first = b % many * h, high = rows - first < h ? rows - first : h;
-        gp_loop_at(l, b / many * rows * cols, p);
+        gp_nd_loop_at(l, b / many * rows * cols, p);
         for (int k = 0; k <= r->nin; k++) p[k] += first * l->stride[k][outer];
         for (int64_t c = 0; c < cols; c += ACROSS) {
             run_tile(r, p, high, cols - c < ACROSS ? cols - c : ACROSS, buf);
@@ -299,7 +299,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end) {
 }
 
 static _Bool tiles(const elementwise_job *r) {
-    const gp_loop *l = &r->loop;
+    const gp_nd_loop *l = &r->loop;
     _Bool any = false;
     if (r->store || l->ndim < 2 || l->dim[l->ndim - 1] < 8 || l->dim[l->ndim - 2] < 8) return false;
     for (int k = 0; k < r->nin; k++) any |= is_transposed(r, k);
@@ -308,7 +308,7 @@ static _Bool tiles(const elementwise_job *r) {
 
 /* Whether rows are so short that a call of fn costs more than its work, in an output without gaps
  * between them. */
-static _Bool short_rows(const gp_loop *l) {
+static _Bool short_rows(const gp_nd_loop *l) {
     enum { SHORT = 128, FEW = 4 };
     int last = l->ndim - 1;
     return last > 0 && l->dim[last] <= SHORT && l->dim[last - 1] >= FEW &&
@@ -426,7 +426,7 @@ static void set_up(elementwise_job *r, const gp_call *c, const gp_array *out, gp
         if (c->arg[k].kind == GP_NUMBER) number_operand(r, k, &c->arg[k], &number[k]);
         arrays[k + 1] = c->arg[k].kind == GP_NUMBER ? &number[k] : c->arg[k].a;
     }
-    gp_loop_init(&r->loop, 1 + r->nin, arrays);
+    gp_nd_loop_init(&r->loop, 1 + r->nin, arrays);
     int last = r->loop.ndim - 1;
     _Bool narrow = r->size < 4;
     for (int k = 0; k < r->nin; k++) {

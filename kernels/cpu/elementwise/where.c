@@ -13,7 +13,7 @@ typedef struct source {
 } source;
 
 typedef struct choice {
-    gp_loop loop; /* out, mask, a, b */
+    gp_nd_loop loop; /* out, mask, a, b */
     source a, b;
     size_t size;
 } choice;
@@ -95,7 +95,7 @@ static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a, co
     }
     if (out->numel == 0) return true;
     choice k = {.size = gp_dtype_size(dt)};
-    gp_loop_init(&k.loop, 4, arrays);
+    gp_nd_loop_init(&k.loop, 4, arrays);
     int last = k.loop.ndim - 1;
     k.a = source_of(arrays[2], dt, k.loop.stride[2][last]);
     k.b = source_of(arrays[3], dt, k.loop.stride[3][last]);

@@ -282,7 +282,7 @@ static _Bool fold(fuse_job *j, const gp_shape *s) {
     int64_t step = 1;
     for (int d = s->ndim - 1; d >= 0; d--)
         x.dim[d] = s->dim[d], x.stride[d] = step, step *= s->dim[d];
-    gp_source source = {gp_fuse_begin, make, j};
+    gp_element_source source = {gp_fuse_begin, make, j};
     if (!gp_reduce_takes(&x, f->op, red, f->mask, j->call)) return fold_stored(j, red, &x);
     j->ahead = j->numel * gp_dtype_sizes[x.dtype] >= STREAM_BYTES;
     return gp_reduce_array(j->call, f->op, red, &x, f->mask, &source) && settled(j);

@@ -23,11 +23,11 @@ static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
  * time; stops where fn returns false, and for Ctrl-C. */
 typedef bool (*block_fn)(void *ctx, char *const *p, const int64_t *step, int64_t n);
 static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, void *ctx) {
-    gp_loop l;
+    gp_nd_loop l;
     gp_row_iter r;
     const gp_array *arrays[2] = {x, other};
     if (x->numel == 0) return true;
-    gp_loop_init(&l, other ? 2 : 1, arrays);
+    gp_nd_loop_init(&l, other ? 2 : 1, arrays);
     int last = l.ndim - 1;
     int64_t width = l.dim[last], step[2] = {l.stride[0][last], other ? l.stride[1][last] : 0};
     gp_row_iter_begin(&r, &l, 0);

@@ -12,7 +12,7 @@ typedef struct embedding_job {
     const gp_array *index, *rows; /* contiguous; the table, or the gradients to be summed */
     const gp_array *out;
     int64_t width, size; /* elements of a row; bytes of an element */
-    gp_labels labels;
+    gp_label_reader labels;
     bool skips; /* labels.ignore is the row left out; every other index must be in range */
     char *sums; /* of compute type, num_embeddings x width */
     gp_ctype ct;
@@ -20,7 +20,7 @@ typedef struct embedding_job {
 
 static int64_t read_index(embedding_job *r, int64_t at, int64_t end, int32_t *index) {
     int64_t step = gp_dtype_sizes[r->index->dtype], n = end - at < BLOCK ? end - at : BLOCK;
-    gp_labels_read(&r->labels, r->index->data + at * step, step, n, index);
+    gp_label_reader_read(&r->labels, r->index->data + at * step, step, n, index);
     int32_t least = 0;
     for (int64_t i = 0; i < n; i++) least = index[i] < least ? index[i] : least;
     if (least < 0 && !r->skips) r->labels.bad = true;
@@ -60,7 +60,7 @@ static bool report(const gp_call *c, const embedding_job *r) {
 bool CPU(embedding)(const gp_call *c) {
     embedding_job r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
     r.width = r.rows->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
-    gp_labels_init(&r.labels, r.index, r.rows->dim[0], 0);
+    gp_label_reader_init(&r.labels, r.index, r.rows->dim[0], 0);
     return gp_parallel_op(c, r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r) &&
            report(c, &r);
 }
@@ -101,7 +101,7 @@ bool CPU(embedding_grad)(const gp_call *c) {
     if (!r.sums) return gp_fail("embedding_grad: out of memory");
     memset(r.sums, 0, (size_t)n * gp_ctype_size[r.ct]);
     r.skips = pad != 0;
-    gp_labels_init(&r.labels, r.index, count, pad < 0 ? pad + count + 1 : pad);
+    gp_label_reader_init(&r.labels, r.index, count, pad < 0 ? pad + count + 1 : pad);
     gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
     if (!gp_check_interrupt(c)) return false;
     if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);

@@ -5,7 +5,7 @@
 enum { GRAIN = 32768, SOME = 512, AHEAD = 8, FETCH = 1024 };
 
 typedef struct mover {
-    gp_loop loop; /* row-major order, the flat side, x, the table (or the index) */
+    gp_nd_loop loop; /* row-major order, the flat side, x, the table (or the index) */
     size_t size;
     gp_offsets *offsets; /* NULL: there is a table */
 } mover;
@@ -51,7 +51,7 @@ static void get_indices(const mover *m, char *f, int64_t fs, const char *x, int6
 
 static void move_rows(void *ctx, int64_t begin, int64_t end) {
     const mover *m = ctx;
-    const gp_loop *l = &m->loop;
+    const gp_nd_loop *l = &m->loop;
     int last = l->ndim - 1;
     int64_t width = l->dim[last], fs = l->stride[1][last], xs = l->stride[2][last],
             ts = l->stride[3][last];
@@ -90,7 +90,7 @@ void gp_gather_rows(char *to, const char *x, const int64_t *from, int64_t n, siz
 
 static void move_whole_rows(void *ctx, int64_t begin, int64_t end) {
     const mover *m = ctx;
-    const gp_loop *l = &m->loop;
+    const gp_nd_loop *l = &m->loop;
     const int64_t *table = (const int64_t *)(const void *)l->data[3];
     gp_gather_rows(l->data[1] + begin * l->stride[1][0], l->data[2], table + begin, end - begin,
                    (size_t)l->stride[1][0]);
@@ -98,7 +98,7 @@ static void move_whole_rows(void *ctx, int64_t begin, int64_t end) {
 
 /* Whether the table has an entry for each row, and rows have no gaps. */
 static bool whole_rows(const mover *m) {
-    const gp_loop *l = &m->loop;
+    const gp_nd_loop *l = &m->loop;
     int64_t size = (int64_t)m->size;
     return !m->offsets && l->ndim == 2 && l->stride[1][1] == size && l->stride[2][1] == size &&
            l->stride[3][1] == 0 && l->stride[3][0] == 8 && l->stride[2][0] == 0 &&
@@ -106,26 +106,26 @@ static bool whole_rows(const mover *m) {
 }
 
 /* out = x at the offsets of the table, or at those of o. */
-static bool get_at(const gp_call *c, const gp_layout *l, const gp_array *x, const gp_array *out,
-                   gp_offsets *o) {
+static bool get_at(const gp_call *c, const gp_gather_dims *l, const gp_array *x,
+                   const gp_array *out, gp_offsets *o) {
     mover m = {.size = gp_dtype_size((gp_dtype)out->dtype), .offsets = o};
     gp_moves a;
     gp_indexed_moves(&a, l, out, x, o ? o->index : c->tmpa[0]);
     const gp_array *arrays[4] = {&a.order, &a.flat, &a.x, &a.table};
     if (a.order.numel == 0) return true;
     if (!gp_prefault_outputs(c)) return false;
-    gp_loop_init(&m.loop, 4, arrays);
+    gp_nd_loop_init(&m.loop, 4, arrays);
     if (whole_rows(&m))
         return gp_parallel_op(c, m.loop.dim[0], 1 + GRAIN / m.loop.dim[1], move_whole_rows, &m);
     return gp_parallel_op(c, a.order.numel, GRAIN, move_rows, &m) && (!o || gp_offsets_good(c, o));
 }
 
-static bool get(const gp_call *c, const gp_layout *l, const gp_array *x, const gp_array *out) {
+static bool get(const gp_call *c, const gp_gather_dims *l, const gp_array *x, const gp_array *out) {
     return get_at(c, l, x, out, NULL);
 }
 
 bool CPU(gather)(const gp_call *c) {
-    gp_layout l;
+    gp_gather_dims l;
     gp_offsets o;
     const gp_array *x = gp_in(c, 0);
     gp_offsets_along(&o, x, gp_in(c, 2), (int)c->arg[1].i - 1, &l);
@@ -136,7 +136,7 @@ bool CPU(gather)(const gp_call *c) {
  * index's elements in its order. */
 static bool take_flat(const gp_call *c, const gp_array *index) {
     const gp_array *table = c->tmpa[0], *x = c->tmpa[1];
-    gp_layout l = {.ndim = 1, .dim = {table->numel}, .table = {1}};
+    gp_gather_dims l = {.ndim = 1, .dim = {table->numel}, .table = {1}};
     gp_array out = *gp_out(c, 0);
     out.ndim = 1, out.dim[0] = out.numel, out.stride[0] = 1;
     return gp_index_to_offsets(c, index, x->numel, (int64_t)gp_dtype_size((gp_dtype)x->dtype), 1,
@@ -148,25 +148,25 @@ bool CPU(take)(const gp_call *c) { return take_flat(c, gp_in(c, 1)); }
 
 bool CPU(take_along_dim)(const gp_call *c) {
     if (c->ntmp > 1) return take_flat(c, gp_in(c, 1));
-    gp_layout l;
+    gp_gather_dims l;
     return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, false, &l) &&
            get(c, &l, gp_in(c, 0), gp_out(c, 0));
 }
 
 bool CPU(index_select)(const gp_call *c) {
-    gp_layout l;
+    gp_gather_dims l;
     const gp_array *x = gp_in(c, 0);
     return gp_indexed_one(c, x, (int)c->arg[1].i - 1, false, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 bool CPU(gather_nd)(const gp_call *c) {
-    gp_layout l;
+    gp_gather_dims l;
     const gp_array *x = gp_in(c, 0);
     return gp_indexed_tuples(c, x, (int)c->arg[2].i, false, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
 bool CPU(index)(const gp_call *c) {
-    gp_layout l;
+    gp_gather_dims l;
     const gp_array *x = gp_in(c, 0);
     return gp_indexed_by_list(c, x, 2, false, &l) && get(c, &l, x, gp_out(c, 0));
 }
@@ -197,11 +197,11 @@ static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
 bool CPU(repeat_interleave)(const gp_call *c) {
     const gp_array *x = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0);
     int d = (int)c->arg[2].i - 1;
-    gp_layout l = {.ndim = 0};
+    gp_gather_dims l = {.ndim = 0};
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     if (!fill_repeats(c, x->dim[d], x->stride[d] * size)) return false;
     for (int i = 0; i < x->ndim; i++)
-        gp_layout_add(&l, i == d ? c->tmpa[0]->numel : x->dim[i], i == d ? 0 : x->stride[i],
-                      i == d);
+        gp_gather_dims_add(&l, i == d ? c->tmpa[0]->numel : x->dim[i], i == d ? 0 : x->stride[i],
+                           i == d);
     return get(c, &l, x, gp_out(c, 0));
 }

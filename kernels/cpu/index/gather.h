@@ -10,13 +10,13 @@
 
 /* Dims of what is moved, with the strides (elements) in each of x, the array that is indexed, and
  * of the table. */
-typedef struct gp_layout {
+typedef struct gp_gather_dims {
     int ndim;
     int64_t dim[GP_MAX_DIM], x[GP_MAX_DIM], table[GP_MAX_DIM];
-} gp_layout;
+} gp_gather_dims;
 
 /* x, table: elements that one step along the dim moves in each; 0 where it is broadcast. */
-static inline void gp_layout_add(gp_layout *l, int64_t dim, int64_t x, int64_t table) {
+static inline void gp_gather_dims_add(gp_gather_dims *l, int64_t dim, int64_t x, int64_t table) {
     l->dim[l->ndim] = dim;
     l->x[l->ndim] = x;
     l->table[l->ndim++] = table;
@@ -41,7 +41,8 @@ typedef struct gp_offsets {
 /* Makes *o for dim d of x, and the layout that gp_indexed_along makes, with the index as the table.
  */
 #define gp_offsets_along GP_NAME(gp_offsets_along)
-void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d, gp_layout *l);
+void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d,
+                      gp_gather_dims *l);
 /* Offsets of n indices, stride bytes apart; false, which o notes, if one is out of range. */
 #define gp_offsets_make GP_NAME(gp_offsets_make)
 bool gp_offsets_make(gp_offsets *o, const char *p, int64_t stride, int64_t n, int64_t *to);
@@ -58,14 +59,15 @@ bool gp_offsets_good(const gp_call *c, const gp_offsets *o);
  * dims_at; where the table's dims stand says gp_index_place. */
 #define gp_indexed_along GP_NAME(gp_indexed_along)
 bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
-                      bool written, gp_layout *l);
+                      bool written, gp_gather_dims *l);
 #define gp_indexed_one GP_NAME(gp_indexed_one)
-bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, bool written, gp_layout *l);
+bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, bool written, gp_gather_dims *l);
 #define gp_indexed_tuples GP_NAME(gp_indexed_tuples)
-bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool written, gp_layout *l);
+bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool written,
+                       gp_gather_dims *l);
 #define gp_indexed_by_list GP_NAME(gp_indexed_by_list)
 bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool written,
-                        gp_layout *l);
+                        gp_gather_dims *l);
 
 /* Copies n rows of `bytes` from the offsets in `from` to consecutive rows of `to`. */
 #define gp_gather_rows GP_NAME(gp_gather_rows)
@@ -79,7 +81,7 @@ typedef struct gp_moves {
 /* Fills in *m: views of flat, x and table with l's dims. They own no memory, and hold the addresses
  * of the three. */
 #define gp_indexed_moves GP_NAME(gp_indexed_moves)
-void gp_indexed_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
+void gp_indexed_moves(gp_moves *m, const gp_gather_dims *l, const gp_array *flat, const gp_array *x,
                       const gp_array *table);
 
 #endif

@@ -19,8 +19,9 @@ static int64_t count_bytes(const uint8_t *m, int64_t n) {
     return total;
 }
 
-static void each_piece(const gp_walk *w, int64_t begin, int64_t end, gp_walk_fn fn, void *state) {
-    const gp_loop *l = &w->loop;
+static void each_piece(const gp_mask_walk *w, int64_t begin, int64_t end, gp_mask_walk_fn fn,
+                       void *state) {
+    const gp_nd_loop *l = &w->loop;
     int last = l->ndim - 1;
     int64_t width = l->dim[last];
     uint8_t truth[GP_BLOCK];
@@ -42,23 +43,23 @@ static void each_piece(const gp_walk *w, int64_t begin, int64_t end, gp_walk_fn 
     }
 }
 
-static void add_count(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
-                      void *state) {
+static void add_count(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                      int64_t n, void *state) {
     *(int64_t *)state += count_bytes(truth, n);
 }
 
-int64_t gp_walk_count(const gp_walk *w, int64_t begin, int64_t end) {
+int64_t gp_mask_walk_count(const gp_mask_walk *w, int64_t begin, int64_t end) {
     int64_t n = 0;
     if (begin < end) each_piece(w, begin, end, add_count, &n);
     return n;
 }
 
-static int64_t chunk_end(const gp_walk *w, int64_t chunk) {
+static int64_t chunk_end(const gp_mask_walk *w, int64_t chunk) {
     return (chunk + 1) * GP_MASK_CHUNK < w->loop.numel ? (chunk + 1) * GP_MASK_CHUNK
                                                        : w->loop.numel;
 }
 
-void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state) {
+void gp_mask_walk_chunk(const gp_mask_walk *w, int64_t chunk, gp_mask_walk_fn fn, void *state) {
     if (w->before[chunk + 1] > w->before[chunk])
         each_piece(w, chunk * GP_MASK_CHUNK, chunk_end(w, chunk), fn, state);
 }
@@ -82,7 +83,7 @@ COUNT(uint32_t)
 COUNT(uint64_t)
 
 /* True elements of a chunk. */
-static int64_t count_chunk(const gp_walk *w, int64_t chunk) {
+static int64_t count_chunk(const gp_mask_walk *w, int64_t chunk) {
     int64_t from = chunk * GP_MASK_CHUNK, end = chunk_end(w, chunk);
     int64_t size = (int64_t)gp_dtype_size(w->tested), step = w->loop.stride[1][0];
     int64_t ahead = w->loop.numel * size < STREAM_BYTES ? 1024 : 8192; /* memory is further off */
@@ -92,22 +93,22 @@ static int64_t count_chunk(const gp_walk *w, int64_t chunk) {
     if (plain && size == 4) return count_uint32_t(p, end - from, (uint32_t)minus << 31, ahead);
     if (plain && size == 2) return count_uint16_t(p, end - from, (uint16_t)(minus << 15), ahead);
     if (plain) return count_bytes((const uint8_t *)p, end - from);
-    return gp_walk_count(w, from, end);
+    return gp_mask_walk_count(w, from, end);
 }
 
 static void count_chunks(void *ctx, int64_t begin, int64_t end) {
-    const gp_walk *w = ctx;
+    const gp_mask_walk *w = ctx;
     for (int64_t k = begin; k < end && !gp_stopped(); k++) w->before[k + 1] = count_chunk(w, k);
 }
 
-bool gp_walk_begin(gp_walk *w, const gp_array *shape, const gp_array *tested,
-                   const gp_array *moved) {
+bool gp_mask_walk_begin(gp_mask_walk *w, const gp_array *shape, const gp_array *tested,
+                        const gp_array *moved) {
     gp_array order = *shape;
     gp_row_major(&order);
     const gp_array *arrays[3] = {&order, tested, moved};
-    gp_loop_init(&w->loop, moved ? 3 : 2, arrays);
+    gp_nd_loop_init(&w->loop, moved ? 3 : 2, arrays);
     w->tested = (gp_dtype)tested->dtype;
-    w->truth = gp_truth_fn(w->tested);
+    w->truth = gp_nonzero_fn(w->tested);
     w->chunks = (shape->numel + GP_MASK_CHUNK - 1) / GP_MASK_CHUNK;
     w->before = calloc((size_t)w->chunks + 1, sizeof *w->before);
     if (!w->before) return gp_fail("out of memory");
@@ -138,7 +139,7 @@ static inline __attribute__((always_inline)) void write_coordinates(int64_t *to,
 
 /* x's dims are joined in the walk: the coordinates of a true element follow from its number.
  * Elements of one row of the last dim share all other coordinates. */
-static void list_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+static void list_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                        int64_t n, void *state) {
     list_state *s = state;
     const gp_array *x = w->x;
@@ -157,7 +158,7 @@ static void list_piece(const gp_walk *w, char *const *p, const uint8_t *truth, i
     }
 }
 
-static void list_piece_1d(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+static void list_piece_1d(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                           int64_t n, void *state) {
     list_state *s = state;
     int32_t found[GP_BLOCK + 16];
@@ -167,23 +168,23 @@ static void list_piece_1d(const gp_walk *w, char *const *p, const uint8_t *truth
 }
 
 static void list_chunks(void *ctx, int64_t begin, int64_t end) {
-    const gp_walk *w = ctx;
+    const gp_mask_walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
         list_state s = {.to = (int64_t *)(void *)w->out->data + w->before[k] * w->x->ndim};
-        gp_walk_chunk(w, k, w->x->ndim == 1 ? list_piece_1d : list_piece, &s);
+        gp_mask_walk_chunk(w, k, w->x->ndim == 1 ? list_piece_1d : list_piece, &s);
     }
 }
 
-bool gp_walk_count_is(const gp_call *c, const gp_walk *w, int64_t n) {
+bool gp_mask_walk_count_is(const gp_call *c, const gp_mask_walk *w, int64_t n) {
     if (w->before[w->chunks] == n) return true;
     return gp_fail("%s: the mask was changed while it was used: %lld true elements, then %lld",
                    c->op->name, (long long)n, (long long)w->before[w->chunks]);
 }
 
 bool CPU(nonzero)(const gp_call *c) {
-    gp_walk w = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
-    if (!gp_walk_begin(&w, w.x, w.x, NULL)) return false;
-    bool ok = gp_walk_count_is(c, &w, w.out->dim[0]);
+    gp_mask_walk w = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
+    if (!gp_mask_walk_begin(&w, w.x, w.x, NULL)) return false;
+    bool ok = gp_mask_walk_count_is(c, &w, w.out->dim[0]);
     if (ok && w.x->ndim) ok = gp_parallel_op(c, w.chunks, 1, list_chunks, &w);
     free(w.before);
     return ok;

@@ -12,38 +12,38 @@
 /* Elements of a chunk. */
 enum { GP_MASK_CHUNK = 32768 };
 
-typedef struct gp_walk {
-    gp_loop loop; /* 0: nothing, in row-major order; 1: what is tested; 2: what is moved along, if
-                     anything */
+typedef struct gp_mask_walk {
+    gp_nd_loop loop; /* 0: nothing, in row-major order; 1: what is tested; 2: what is moved along,
+                     if anything */
     gp_dtype tested;
-    gp_truth truth; /* of that dtype */
+    gp_nonzero truth; /* of that dtype */
     int64_t chunks;
     int64_t *before; /* chunks + 1: true elements before each chunk */
     const gp_array *x, *out, *values;
     size_t size;
-} gp_walk;
+} gp_mask_walk;
 
 /* Sets up a walk over `tested` (and `moved`) broadcast to shape's dims, and counts. False with a
  * message; the caller frees w->before. */
-#define gp_walk_begin GP_NAME(gp_walk_begin)
-bool gp_walk_begin(gp_walk *w, const gp_array *shape, const gp_array *tested,
-                   const gp_array *moved);
+#define gp_mask_walk_begin GP_NAME(gp_mask_walk_begin)
+bool gp_mask_walk_begin(gp_mask_walk *w, const gp_array *shape, const gp_array *tested,
+                        const gp_array *moved);
 
 /* Called per piece of a row: p at the piece's first elements, at most GP_BLOCK of them, and their
  * truths; at: how many elements come before it. */
-typedef void (*gp_walk_fn)(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
-                           int64_t n, void *state);
-#define gp_walk_chunk GP_NAME(gp_walk_chunk)
-void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state);
+typedef void (*gp_mask_walk_fn)(const gp_mask_walk *w, char *const *p, const uint8_t *truth,
+                                int64_t at, int64_t n, void *state);
+#define gp_mask_walk_chunk GP_NAME(gp_mask_walk_chunk)
+void gp_mask_walk_chunk(const gp_mask_walk *w, int64_t chunk, gp_mask_walk_fn fn, void *state);
 
 /* True elements among begin … end - 1 in row-major order; needs loop and truth only. */
-#define gp_walk_count GP_NAME(gp_walk_count)
-int64_t gp_walk_count(const gp_walk *w, int64_t begin, int64_t end);
+#define gp_mask_walk_count GP_NAME(gp_mask_walk_count)
+int64_t gp_mask_walk_count(const gp_mask_walk *w, int64_t begin, int64_t end);
 
 /* The count that shaped the output was taken from the same memory; what changed it since must not
  * make the kernel write further. False with a message. */
-#define gp_walk_count_is GP_NAME(gp_walk_count_is)
-bool gp_walk_count_is(const gp_call *c, const gp_walk *w, int64_t n);
+#define gp_mask_walk_count_is GP_NAME(gp_mask_walk_count_is)
+bool gp_mask_walk_count_is(const gp_call *c, const gp_mask_walk *w, int64_t n);
 
 #if defined(__SSE2__) && !defined(__AVX512F__)
 /* Where the bits of a number below 16 are. */

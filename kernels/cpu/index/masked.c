@@ -46,7 +46,7 @@ static int64_t squeeze(place *o, const char *from, size_t size, const uint8_t *t
     return i;
 }
 
-static void select_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+static void select_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                          int64_t n, void *state) {
     place *o = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
@@ -62,11 +62,11 @@ static void select_piece(const gp_walk *w, char *const *p, const uint8_t *truth,
 }
 
 static void select_chunks(void *ctx, int64_t begin, int64_t end) {
-    const gp_walk *w = ctx;
+    const gp_mask_walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
         int64_t size = (int64_t)w->size;
         place o = {w->out->data + w->before[k] * size, w->out->data + w->before[k + 1] * size};
-        gp_walk_chunk(w, k, select_piece, &o);
+        gp_mask_walk_chunk(w, k, select_piece, &o);
     }
 }
 
@@ -98,7 +98,8 @@ static gp_array spread(const gp_array *a, const gp_array *shape) {
 
 /* The mask's last dims are broadcast: each true element stands for a part of x. */
 typedef struct parts {
-    gp_walk w; /* over the mask's other dims, or over all; first, so that either walk takes it */
+    gp_mask_walk
+        w; /* over the mask's other dims, or over all; first, so that either walk takes it */
     gp_array part;
     char *packed; /* the parts of true elements, without gaps */
     bool back;    /* from there to x */
@@ -161,7 +162,7 @@ static void copy_parts(const parts *p, char *packed, char *x, int64_t step, cons
         memcpy(p->back ? x + at[i] * step : packed, p->back ? packed : x + at[i] * step, bytes);
 }
 
-static void parts_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+static void parts_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                         int64_t n, void *state) {
     enum { FEW = 64 }; /* parts of so many elements stay in the first-level cache while they fill */
     parts_state *s = state;
@@ -181,7 +182,7 @@ static void parts_chunks(void *ctx, int64_t begin, int64_t end) {
     int64_t bytes = p->part.numel * (int64_t)p->w.size;
     for (int64_t k = begin; k < end; k++) {
         parts_state s = {.p = p, .packed = p->packed + p->w.before[k] * bytes};
-        gp_walk_chunk(&p->w, k, parts_piece, &s);
+        gp_mask_walk_chunk(&p->w, k, parts_piece, &s);
     }
 }
 
@@ -206,7 +207,7 @@ static bool parts_begin(parts *p, gp_array x, gp_array mask, int rest) {
     x.ndim = mask.ndim = (uint8_t)lead;
     gp_array_update(&x);
     gp_array_update(&mask);
-    return gp_walk_begin(&p->w, &x, &mask, &x);
+    return gp_mask_walk_begin(&p->w, &x, &mask, &x);
 }
 
 bool CPU(masked_select)(const gp_call *c) {
@@ -215,10 +216,10 @@ bool CPU(masked_select)(const gp_call *c) {
     int rest = broadcast_dims(&ms);
     parts p = {.w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x->dtype)},
                .packed = gp_out(c, 0)->data};
-    bool ok =
-        rest ? parts_begin(&p, spread(x, &shape), ms, rest) : gp_walk_begin(&p.w, &shape, mask, x);
+    bool ok = rest ? parts_begin(&p, spread(x, &shape), ms, rest)
+                   : gp_mask_walk_begin(&p.w, &shape, mask, x);
     if (!ok) return false;
-    ok = gp_walk_count_is(c, &p.w, p.w.out->numel / (rest ? p.part.numel : 1)) &&
+    ok = gp_mask_walk_count_is(c, &p.w, p.w.out->numel / (rest ? p.part.numel : 1)) &&
          gp_parallel_op(c, p.w.chunks, 1, rest ? parts_chunks : select_chunks, &p);
     free(p.w.before);
     return ok;
@@ -229,7 +230,7 @@ bool CPU(masked_select)(const gp_call *c) {
 /* True element number r of the mask takes row r of values (or its only one): a row is the part of x
  * over the dims after the mask's. */
 typedef struct put {
-    gp_walk w;
+    gp_mask_walk w;
     gp_array part, value; /* of x and of values, both of the shape of the part */
     int64_t value_step;   /* bytes from row to row of values */
 } put;
@@ -247,8 +248,8 @@ static void put_part(const put *p, char *to, const char *from) {
     else memcpy(to, from, p->w.size);
 }
 
-static void put_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
-                      void *state) {
+static void put_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                      int64_t n, void *state) {
     put_state *s = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
     for (int64_t i = 0; i < n; i++) {
@@ -262,7 +263,7 @@ static void put_chunks(void *ctx, int64_t begin, int64_t end) {
     const put *p = ctx;
     for (int64_t k = begin; k < end; k++) {
         put_state s = {.p = p, .from = p->w.values->data + p->w.before[k] * p->value_step};
-        gp_walk_chunk(&p->w, k, put_piece, &s);
+        gp_mask_walk_chunk(&p->w, k, put_piece, &s);
     }
 }
 
@@ -290,7 +291,7 @@ bool CPU(masked_put)(const gp_call *c) {
     put p = {.w = {.values = gp_values(c, 2, 0), .size = gp_dtype_size((gp_dtype)out->dtype)}};
     gp_array head;
     put_layout(&p, out, mask->ndim, &head);
-    if (!gp_walk_begin(&p.w, mask, mask, &head)) return false;
+    if (!gp_mask_walk_begin(&p.w, mask, mask, &head)) return false;
     int64_t have = p.w.values->ndim > p.part.ndim ? p.w.values->dim[0] : 1,
             want = p.w.before[p.w.chunks];
     bool ok = have == want || have == 1 ||
@@ -317,7 +318,7 @@ DEAL(uint16_t)
 DEAL(uint32_t)
 DEAL(uint64_t)
 
-static void deal_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+static void deal_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                        int64_t n, void *state) {
     const char **from = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
@@ -328,10 +329,10 @@ static void deal_piece(const gp_walk *w, char *const *p, const uint8_t *truth, i
 }
 
 static void deal_chunks(void *ctx, int64_t begin, int64_t end) {
-    const gp_walk *w = ctx;
+    const gp_mask_walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
         const char *from = w->values->data + w->before[k] * (int64_t)w->size;
-        gp_walk_chunk(w, k, deal_piece, &from);
+        gp_mask_walk_chunk(w, k, deal_piece, &from);
     }
 }
 
@@ -343,7 +344,8 @@ bool CPU(masked_scatter)(const gp_call *c) {
     parts p = {.w = {.values = source, .size = gp_dtype_size((gp_dtype)out->dtype)},
                .packed = source->data,
                .back = true};
-    bool ok = rest ? parts_begin(&p, *out, mask, rest) : gp_walk_begin(&p.w, out, gp_in(c, 1), out);
+    bool ok =
+        rest ? parts_begin(&p, *out, mask, rest) : gp_mask_walk_begin(&p.w, out, gp_in(c, 1), out);
     if (!ok) return false;
     int64_t want = p.w.before[p.w.chunks] * (rest ? p.part.numel : 1);
     ok = want <= source->numel ||

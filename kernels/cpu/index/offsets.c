@@ -7,8 +7,8 @@ enum { GRAIN = 8192, LOOK = 1 << 18 };
 /* ---- the table ---- */
 
 typedef struct wrap_ctx {
-    gp_loop loop; /* the table, and an index tensor broadcast to it */
-    gp_load load; /* NULL: contiguous i64 */
+    gp_nd_loop loop; /* the table, and an index tensor broadcast to it */
+    gp_load load;    /* NULL: contiguous i64 */
     int64_t size, step;
     bool first;
     _Atomic bool bad;
@@ -95,7 +95,7 @@ bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, 
     const gp_array *table = c->tmpa[0], *arrays[2] = {table, index};
     wrap_ctx w = {.size = size, .step = step, .first = first};
     if (table->numel == 0) return true;
-    gp_loop_init(&w.loop, 2, arrays);
+    gp_nd_loop_init(&w.loop, 2, arrays);
     bool plain = index->dtype == GP_i64 &&
                  (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
     w.load = plain ? NULL : gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
@@ -127,19 +127,19 @@ static int64_t bytes(const gp_array *x, int64_t elements) {
 
 /* The table's dims; x's own but for dim d, where x or the index may be broadcast. */
 bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
-                      bool written, gp_layout *l) {
+                      bool written, gp_gather_dims *l) {
     const gp_array *table = c->tmpa[0];
     l->ndim = 0;
     for (int i = 0; i < table->ndim; i++)
-        gp_layout_add(l, table->dim[i], i == d || x->dim[i] == 1 ? 0 : x->stride[i],
-                      table->stride[i]);
+        gp_gather_dims_add(l, table->dim[i], i == d || x->dim[i] == 1 ? 0 : x->stride[i],
+                           table->stride[i]);
     return gp_index_to_offsets(c, index, x->ndim ? x->dim[d] : 1,
                                x->ndim ? bytes(x, x->stride[d]) : 0, d + 1, true,
                                written && !seems_ascending(index));
 }
 
 void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d,
-                      gp_layout *l) {
+                      gp_gather_dims *l) {
     *o = (gp_offsets){.index = index,
                       .load = gp_load_fn((gp_dtype)index->dtype, GP_CT_i64),
                       .size = x->ndim ? x->dim[d] : 1,
@@ -147,27 +147,28 @@ void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, i
                       .dim = d + 1};
     l->ndim = 0;
     for (int i = 0; i < index->ndim; i++)
-        gp_layout_add(l, index->dim[i], i == d ? 0 : x->stride[i], index->stride[i]);
+        gp_gather_dims_add(l, index->dim[i], i == d ? 0 : x->stride[i], index->stride[i]);
 }
 
-bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, bool written, gp_layout *l) {
+bool gp_indexed_one(const gp_call *c, const gp_array *x, int d, bool written, gp_gather_dims *l) {
     const gp_array *index = gp_in(c, 2);
     l->ndim = 0;
     for (int i = 0; i < x->ndim; i++)
-        gp_layout_add(l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
+        gp_gather_dims_add(l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
     bool one = x->ndim == 0; /* counts as one dim of size 1 */
-    if (one) gp_layout_add(l, index->numel, 0, 1);
+    if (one) gp_gather_dims_add(l, index->numel, 0, 1);
     return gp_index_to_offsets(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]),
                                d + 1, true, written && !seems_ascending(index));
 }
 
-bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool written, gp_layout *l) {
+bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool written,
+                       gp_gather_dims *l) {
     const gp_array *indices = gp_in(c, 1), *table = c->tmpa[0];
     int lead = indices->ndim - 1, depth = (int)indices->dim[lead];
     l->ndim = 0;
     for (int i = 0; i < lead; i++)
-        gp_layout_add(l, indices->dim[i], i < batch ? x->stride[i] : 0, table->stride[i]);
-    for (int i = batch + depth; i < x->ndim; i++) gp_layout_add(l, x->dim[i], x->stride[i], 0);
+        gp_gather_dims_add(l, indices->dim[i], i < batch ? x->stride[i] : 0, table->stride[i]);
+    for (int i = batch + depth; i < x->ndim; i++) gp_gather_dims_add(l, x->dim[i], x->stride[i], 0);
     if (depth == 0) memset(table->data, 0, (size_t)table->numel * 8);
     bool alone = written;
     for (int k = 0; k < depth; k++) {
@@ -184,7 +185,7 @@ bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, bool writ
 }
 
 bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool written,
-                        gp_layout *l) {
+                        gp_gather_dims *l) {
     int n;
     const int64_t *dims = gp_ints(c, dims_at, &n);
     const gp_array *table = c->tmpa[0];
@@ -202,10 +203,10 @@ bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool w
     for (int d = 0; d <= x->ndim; d++) {
         if (!placed && l->ndim == place) {
             for (int i = 0; i < table->ndim; i++)
-                gp_layout_add(l, table->dim[i], 0, table->stride[i]);
+                gp_gather_dims_add(l, table->dim[i], 0, table->stride[i]);
             placed = true;
         }
-        if (d < x->ndim && !(mask >> d & 1)) gp_layout_add(l, x->dim[d], x->stride[d], 0);
+        if (d < x->ndim && !(mask >> d & 1)) gp_gather_dims_add(l, x->dim[d], x->stride[d], 0);
     }
     return true;
 }
@@ -213,7 +214,7 @@ bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool w
 /* ---- moves ---- */
 
 /* An array of l's dims over a's memory. */
-static gp_array lay(const gp_layout *l, const gp_array *a, const int64_t *stride) {
+static gp_array lay(const gp_gather_dims *l, const gp_array *a, const int64_t *stride) {
     gp_array r = *a;
     r.ndim = (uint8_t)l->ndim;
     memcpy(r.dim, l->dim, sizeof l->dim);
@@ -223,14 +224,14 @@ static gp_array lay(const gp_layout *l, const gp_array *a, const int64_t *stride
 }
 
 /* The strides of `a`, broadcast to l's dims. */
-static void broadcast_strides(const gp_layout *l, const gp_array *a, int64_t *stride) {
+static void broadcast_strides(const gp_gather_dims *l, const gp_array *a, int64_t *stride) {
     for (int d = 0; d < l->ndim; d++) {
         int j = d - (l->ndim - a->ndim);
         stride[d] = j < 0 || a->dim[j] == 1 ? 0 : a->stride[j];
     }
 }
 
-void gp_indexed_moves(gp_moves *m, const gp_layout *l, const gp_array *flat, const gp_array *x,
+void gp_indexed_moves(gp_moves *m, const gp_gather_dims *l, const gp_array *flat, const gp_array *x,
                       const gp_array *table) {
     gp_shape shape = {.ndim = l->ndim};
     memcpy(shape.dim, l->dim, sizeof l->dim);

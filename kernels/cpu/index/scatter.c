@@ -58,13 +58,13 @@ static void write_row(const writes *w, gp_scatter_at p, int64_t n) {
     }
 }
 
-static void loop_over(gp_loop *l, const gp_moves *m) {
+static void loop_over(gp_nd_loop *l, const gp_moves *m) {
     const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
-    gp_loop_init(l, 4, arrays);
+    gp_nd_loop_init(l, 4, arrays);
 }
 
 /* The row of the loop whose addresses are p. */
-static gp_scatter_at row_at(const gp_loop *l, char *const *p) {
+static gp_scatter_at row_at(const gp_nd_loop *l, char *const *p) {
     int last = l->ndim - 1;
     return (gp_scatter_at){.x = p[2],
                            .xs = l->stride[2][last],
@@ -75,7 +75,7 @@ static gp_scatter_at row_at(const gp_loop *l, char *const *p) {
 }
 
 static void write_all(const writes *w, const gp_moves *m) {
-    gp_loop l;
+    gp_nd_loop l;
     gp_row_iter r;
     if (m->order.numel == 0) return;
     loop_over(&l, m);
@@ -147,7 +147,7 @@ static void write_entries(void *ctx, int64_t begin, int64_t end) {
 /* Shares out the entries of a table that never falls; false: it falls, or is not all that says
  * where elements are. */
 static bool write_ascending(const writes *w) {
-    gp_loop l;
+    gp_nd_loop l;
     if (gp_threads() == 1 || w->offsets || w->m.order.numel < 2 * ENTRIES) return false;
     loop_over(&l, &w->m);
     entries e = {.w = w, .all = row_at(&l, l.data), .n = l.numel};
@@ -162,7 +162,7 @@ static bool write_ascending(const writes *w) {
 
 /* The largest dim of x that is not indexed, if its parts are far enough apart: threads that write
  * the same cache line slow each other down. */
-static int split_dim(const gp_layout *l, size_t size) {
+static int split_dim(const gp_gather_dims *l, size_t size) {
     int best = -1;
     for (int d = 0; d < l->ndim; d++) {
         int64_t stride = l->x[d] < 0 ? -l->x[d] : l->x[d];
@@ -173,8 +173,8 @@ static int split_dim(const gp_layout *l, size_t size) {
 }
 
 /* Writes values to target at the table's offsets, or at those of the job's index. */
-static void write_values(job *j, const gp_layout *l, const gp_array *target, const gp_array *values,
-                         gp_scatter_op how) {
+static void write_values(job *j, const gp_gather_dims *l, const gp_array *target,
+                         const gp_array *values, gp_scatter_op how) {
     writes w = {.row = gp_scatter_fn((gp_dtype)target->dtype, how),
                 .offsets = j->index ? &j->offsets : NULL};
     if (j->few) {
@@ -279,7 +279,7 @@ static gp_scalar identity_of(gp_dtype dt, gp_scatter_op how) {
 }
 
 /* The table is filled, or not needed: copies, writes, and brings the result to the output. */
-static bool finish(job *j, const gp_layout *l) {
+static bool finish(job *j, const gp_gather_dims *l) {
     const gp_array *out = gp_out(j->c, 0), *x = gp_in(j->c, 0);
     bool wide = j->target.data != out->data;
     uint64_t room, one_room;
@@ -321,7 +321,7 @@ static job reducing(const gp_call *c, int i) {
 static bool along(job *j) {
     const gp_call *c = j->c;
     const gp_array *index = gp_in(c, 2);
-    gp_layout l;
+    gp_gather_dims l;
     gp_call covered = *c;
     gp_array src;
     if (c->arg[3].kind != GP_NUMBER) {
@@ -360,7 +360,7 @@ bool CPU(scatter_reduce)(const gp_call *c) {
 }
 
 static bool along_one(job j) {
-    gp_layout l;
+    gp_gather_dims l;
     return begin(&j, 3) && gp_indexed_one(j.c, &j.target, (int)j.c->arg[1].i - 1, true, &l) &&
            finish(&j, &l);
 }
@@ -370,13 +370,13 @@ bool CPU(index_copy)(const gp_call *c) { return along_one(plain(c, GP_ASSIGN)); 
 bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_ASSIGN)); }
 
 bool CPU(index_put)(const gp_call *c) {
-    gp_layout l;
+    gp_gather_dims l;
     job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_ASSIGN);
     return begin(&j, 2) && gp_indexed_by_list(c, &j.target, 4, true, &l) && finish(&j, &l);
 }
 
 bool CPU(scatter_nd)(const gp_call *c) {
-    gp_layout l;
+    gp_gather_dims l;
     job j = reducing(c, 3);
     return begin(&j, 2) && gp_indexed_tuples(c, &j.target, 0, true, &l) && finish(&j, &l);
 }

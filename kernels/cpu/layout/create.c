@@ -11,7 +11,7 @@
 enum { GRAIN = 65536, TILE = GP_TRANSPOSE_TILE };
 
 typedef struct fill_ctx {
-    gp_loop loop;
+    gp_nd_loop loop;
     char value[8];
     size_t size;
     bool stream; /* one row that is too large for a cache */
@@ -55,7 +55,7 @@ static void fill_rows(void *ctx, int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end;) {
         char *p[GP_LOOP_MAX];
         int64_t n = width - at % width < end - at ? width - at % width : end - at;
-        gp_loop_at(&f->loop, at, p);
+        gp_nd_loop_at(&f->loop, at, p);
         fill_row(p[0], f->loop.stride[0][last], n, f->value, f->size);
         at += n;
     }
@@ -68,7 +68,7 @@ static bool fill_with(const gp_call *c, const gp_value *v) {
     if (v->is_float) s.f = v->f;
     else s.i = v->i;
     gp_scalar_store((gp_dtype)out->dtype, f.value, s);
-    gp_loop_init(&f.loop, 1, &out);
+    gp_nd_loop_init(&f.loop, 1, &out);
     f.stream = out->contiguous && out->numel * (int64_t)f.size >= STREAM_BYTES;
     return gp_parallel_op(c, out->numel, GRAIN, fill_rows, &f);
 }
@@ -170,7 +170,7 @@ bool CPU(logspace)(const gp_call *c) { return spaced(c, c->arg[3].f); }
 enum { STREAM_ROW = 2048 };
 
 typedef struct copy_ctx {
-    gp_loop loop;
+    gp_nd_loop loop;
     size_t size;    /* of an element of the output, in bytes */
     gp_store store; /* NULL: same dtype; else through a compute type */
     gp_load load;   /* NULL: elements are contiguous and of compute type already */
@@ -260,13 +260,13 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
  * its pixels' channels. A unit is a band of GP_BLOCK rows of the last two dims. */
 static void copy_planes(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
-    gp_loop *l = &k->loop;
+    gp_nd_loop *l = &k->loop;
     int inner = l->ndim - 1, outer = l->ndim - 2;
     int64_t rows = l->dim[outer], bands = (rows + GP_BLOCK - 1) / GP_BLOCK;
     for (int64_t b = begin; b < end; b++) {
         char *p[GP_LOOP_MAX];
         int64_t r = b % bands * GP_BLOCK, n = rows - r < GP_BLOCK ? rows - r : GP_BLOCK;
-        gp_loop_at(l, b / bands * rows * l->dim[inner], p);
+        gp_nd_loop_at(l, b / bands * rows * l->dim[inner], p);
         p[0] += r * l->stride[0][outer], p[1] += r * l->stride[1][outer];
         for (int64_t c = 0; c < l->dim[inner]; c++)
             gp_move_row(p[0] + c * l->stride[0][inner], l->stride[0][outer],
@@ -277,13 +277,13 @@ static void copy_planes(void *ctx, int64_t begin, int64_t end) {
 /* A unit is a band of TILE rows of the last two dims. */
 static void copy_transposed(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
-    gp_loop *l = &k->loop;
+    gp_nd_loop *l = &k->loop;
     int inner = l->ndim - 1, outer = l->ndim - 2;
     int64_t rows = l->dim[outer], cols = l->dim[inner], bands = (rows + TILE - 1) / TILE;
     for (int64_t b = begin; b < end; b++) {
         int64_t r = b % bands * TILE;
         char *p[GP_LOOP_MAX];
-        gp_loop_at(l, (b / bands) * rows * cols, p);
+        gp_nd_loop_at(l, (b / bands) * rows * cols, p);
         gp_transpose(p[0] + r * l->stride[0][outer], l->stride[0][outer],
                      p[1] + r * l->stride[1][outer], l->stride[1][inner],
                      rows - r < TILE ? rows - r : TILE, cols, k->size,
@@ -292,7 +292,7 @@ static void copy_transposed(void *ctx, int64_t begin, int64_t end) {
 }
 
 static bool transposed(const copy_ctx *k) {
-    const gp_loop *l = &k->loop;
+    const gp_nd_loop *l = &k->loop;
     int inner = l->ndim - 1;
     int64_t size = (int64_t)k->size;
     return !k->store && l->ndim >= 2 && l->dim[inner] >= 8 && l->dim[inner - 1] >= 8 &&
@@ -301,7 +301,7 @@ static bool transposed(const copy_ctx *k) {
 }
 
 static bool planar(const copy_ctx *k) {
-    const gp_loop *l = &k->loop;
+    const gp_nd_loop *l = &k->loop;
     int inner = l->ndim - 1;
     return !k->store && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8;
 }
@@ -312,7 +312,7 @@ bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     gp_dtype to = (gp_dtype)arrays[0]->dtype, from = (gp_dtype)arrays[1]->dtype;
     if (arrays[0]->numel == 0) return true;
     copy_ctx k = {.size = gp_dtype_size(to)};
-    gp_loop_init(&k.loop, 2, arrays);
+    gp_nd_loop_init(&k.loop, 2, arrays);
     int64_t size = (int64_t)k.size;
     int last = k.loop.ndim - 1;
     if (to != from) {

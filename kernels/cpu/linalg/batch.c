@@ -126,7 +126,7 @@ static void spoil(const gp_lapack *r, int64_t i) {
 }
 
 /* Keeps the first matrix with a failure. */
-static void note(gp_lapack *r, int64_t i, gp_verdict v) {
+static void note(gp_lapack *r, int64_t i, gp_lapack_outcome v) {
     int64_t bad = r->bad, mine = i * 8 + v;
     while ((bad < 0 || mine < bad) && !atomic_compare_exchange_weak(&r->bad, &bad, mine)) {
     }
@@ -139,7 +139,7 @@ static void some(gp_lapack *r, int64_t begin, int64_t end) {
         return;
     }
     for (int64_t i = begin; i < end; i++) {
-        gp_verdict v = gp_stopped() ? GP_INTERRUPTED : r->one(r, i, work);
+        gp_lapack_outcome v = gp_stopped() ? GP_INTERRUPTED : r->one(r, i, work);
         if (v <= GP_TROUBLE && r->spoilt && !finite_at(&r->a, i)) spoil(r, i), v = GP_FINE;
         if (v == GP_FINE) continue;
         note(r, i, v);
@@ -177,7 +177,7 @@ static bool report(const gp_lapack *r) {
     if (r->no_memory) return gp_fail("%s: out of memory", op);
     if (r->bad < 0) return true;
     const char *of = which(r, matrix, sizeof matrix);
-    switch ((gp_verdict)(r->bad % 8)) {
+    switch ((gp_lapack_outcome)(r->bad % 8)) {
     case GP_INTERRUPTED: return gp_fail("%s: interrupted", op);
     case GP_NOT_FINITE: return gp_fail("%s: %s contains NaN or infinite elements", op, of);
     case GP_TROUBLE: return gp_fail("%s: %s %s", op, of, r->trouble);

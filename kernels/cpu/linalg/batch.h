@@ -39,14 +39,14 @@ const char *gp_matrix_at(const gp_matrices *m, int64_t i);
 enum { GP_LU_ALONE = 85000000 };
 
 /* The outcome of one matrix. GP_TROUBLE: the op's `trouble` describes it. */
-typedef enum gp_verdict {
+typedef enum gp_lapack_outcome {
     GP_FINE,
     GP_TROUBLE,
     GP_NOT_FINITE,
     GP_REFUSED,
     GP_INTERRUPTED
-} gp_verdict;
-static inline gp_verdict gp_verdict_of(int info) {
+} gp_lapack_outcome;
+static inline gp_lapack_outcome gp_lapack_outcome_of(int info) {
     return info == 0 ? GP_FINE : info > 0 ? GP_TROUBLE : GP_REFUSED;
 }
 
@@ -68,7 +68,7 @@ struct gp_lapack {
                         infinities: LAPACKs differ in their results for these, and lose some */
     int64_t bytes;   /* workspace of one matrix */
     /* Processes matrix i. work: r->bytes, 64-byte aligned. */
-    gp_verdict (*one)(const gp_lapack *r, int64_t i, char *work);
+    gp_lapack_outcome (*one)(const gp_lapack *r, int64_t i, char *work);
     _Atomic int64_t
         bad; /* set by the run: the first matrix that failed, times 8, plus its verdict; -1: none */
     _Atomic bool no_memory;

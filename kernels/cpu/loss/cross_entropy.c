@@ -21,8 +21,8 @@ enum { MOST = 512, LEAST = 16, TILE_BYTES = 20480, ROW_CLASSES = 48, GRAIN = 327
 #include "kernels/cpu/loss/cross_entropy_tiles.h"
 
 typedef struct loss_job {
-    gp_pixels px; /* x, target, then g and the gradient, or the losses */
-    int64_t n;    /* classes */
+    gp_pixel_tiles px; /* x, target, then g and the gradient, or the losses */
+    int64_t n;         /* classes */
     gp_ctype ct;
     gp_load x_load, y_load, g_load; /* NULL: read in place */
     gp_store store;                 /* of the losses, or of the gradient */
@@ -35,7 +35,7 @@ typedef struct loss_job {
     double *part;  /* a tile's losses and weights, summed in an order independent of threads */
     double factor; /* of the gradient: 1, or 1 over the mean's count */
     bool stream;
-    gp_labels labels;
+    gp_label_reader labels;
     _Atomic bool no_memory;
 } loss_job;
 
@@ -87,13 +87,13 @@ static const char *fetch(const loss_job *r, gp_load load, char *buf, const char 
 
 /* Reads tile u: its logits, and its labels or probabilities. */
 static void open_tile(loss_job *r, tile *k, int64_t u) {
-    k->w = gp_pixels_tile(&r->px, u, k->p);
+    k->w = gp_pixel_tiles_at(&r->px, u, k->p);
     int last = r->px.loop.ndim - 1;
     k->x = fetch(r, r->x_load, k->xbuf, k->p[0], r->px.loop.stride[0][last], r->xs, k->w, &k->xs);
     if (r->soft)
         k->y =
             fetch(r, r->y_load, k->ybuf, k->p[1], r->px.loop.stride[1][last], r->ys, k->w, &k->ys);
-    else gp_labels_read(&r->labels, k->p[1], r->px.loop.stride[1][last], k->w, k->label);
+    else gp_label_reader_read(&r->labels, k->p[1], r->px.loop.stride[1][last], k->w, k->label);
 }
 
 /* Tiles [begin, end): writes losses to the output, or their sums to r->part. */
@@ -193,16 +193,16 @@ static bool set_up(loss_job *r, const gp_call *c, int at, const gp_array *out, c
     gp_array x1 = gp_without_dim(x, d), t1 = r->soft ? gp_without_dim(target, d) : *target,
              o1 = at ? gp_without_dim(out, d) : *out;
     const gp_array *arrays[] = {&x1, &t1, at ? gp_in(c, 0) : &o1, &o1};
-    gp_pixels_init(&r->px, at ? 4 : 3, arrays,
-                   r->row         ? 1
-                   : most > MOST  ? MOST
-                   : most < LEAST ? LEAST
-                                  : most);
+    gp_pixel_tiles_init(&r->px, at ? 4 : 3, arrays,
+                        r->row         ? 1
+                        : most > MOST  ? MOST
+                        : most < LEAST ? LEAST
+                                       : most);
     r->x_load = loader(r, x, 0, r->xs);
     r->y_load = r->soft ? loader(r, target, 1, r->ys) : NULL;
     r->store = gp_store_fn(r->ct, (gp_dtype)out->dtype);
     r->direct = out->dtype == gp_ctype_dtype[r->ct];
-    gp_labels_init(&r->labels, target, r->n, c->arg[at + GP_LOSS_IGNORE].i);
+    gp_label_reader_init(&r->labels, target, r->n, c->arg[at + GP_LOSS_IGNORE].i);
     *memory = gp_scratch(GP_SCRATCH_CALL, (size_t)(r->px.tiles * 2 + r->n + 16) * sizeof(double));
     return *memory ? weights(r, gp_in(c, at + GP_LOSS_WEIGHT), *memory) : false;
 }
@@ -210,7 +210,7 @@ static bool set_up(loss_job *r, const gp_call *c, int at, const gp_array *out, c
 /* After all tiles, on the calling thread: a label out of range fails the op. */
 static bool finished(const gp_call *c, const loss_job *r, int at) {
     if (r->no_memory) return gp_fail("%s: out of memory", c->op->name);
-    return r->soft || gp_labels_good(c, &r->labels, gp_in(c, at + GP_LOSS_TARGET));
+    return r->soft || gp_label_reader_good(c, &r->labels, gp_in(c, at + GP_LOSS_TARGET));
 }
 
 /* Tiles worth a thread. */
@@ -240,9 +240,9 @@ static void weigh(void *ctx, int64_t begin, int64_t end) {
     int32_t label[MOST];
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
-        int64_t w = gp_pixels_tile(&r->px, u, p);
+        int64_t w = gp_pixel_tiles_at(&r->px, u, p);
         double sum = 0;
-        gp_labels_read(&r->labels, p[1], r->px.loop.stride[1][r->px.loop.ndim - 1], w, label);
+        gp_label_reader_read(&r->labels, p[1], r->px.loop.stride[1][r->px.loop.ndim - 1], w, label);
         if (!r->weight) {
             int64_t n = 0;
             for (int64_t j = 0; j < w; j++) n += label[j] >= 0;

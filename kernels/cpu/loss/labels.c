@@ -1,8 +1,8 @@
 /* Pixels in tiles, and class labels, for losses over classes. */
 #include "kernels/cpu/loss/labels.h"
 
-void gp_pixels_init(gp_pixels *p, int n, const gp_array *const *arrays, int64_t width) {
-    gp_loop_init(&p->loop, n, arrays);
+void gp_pixel_tiles_init(gp_pixel_tiles *p, int n, const gp_array *const *arrays, int64_t width) {
+    gp_nd_loop_init(&p->loop, n, arrays);
     int64_t length = p->loop.dim[p->loop.ndim - 1];
     p->width = width < length ? width : length;
     if (p->width < 1) p->width = 1;
@@ -10,18 +10,20 @@ void gp_pixels_init(gp_pixels *p, int n, const gp_array *const *arrays, int64_t 
     p->tiles = length ? p->loop.numel / length * p->a_row : 0;
 }
 
-int64_t gp_pixels_tile(const gp_pixels *p, int64_t u, char **at) {
+int64_t gp_pixel_tiles_at(const gp_pixel_tiles *p, int64_t u, char **at) {
     int64_t length = p->loop.dim[p->loop.ndim - 1], from = u % p->a_row * p->width;
-    gp_loop_at(&p->loop, u / p->a_row * length + from, at);
+    gp_nd_loop_at(&p->loop, u / p->a_row * length + from, at);
     return length - from < p->width ? length - from : p->width;
 }
 
-void gp_labels_init(gp_labels *l, const gp_array *target, int64_t classes, int64_t ignore) {
-    *l = (gp_labels){.classes = classes, .ignore = ignore};
+void gp_label_reader_init(gp_label_reader *l, const gp_array *target, int64_t classes,
+                          int64_t ignore) {
+    *l = (gp_label_reader){.classes = classes, .ignore = ignore};
     if (target->dtype != GP_i64) l->load = gp_load_fn((gp_dtype)target->dtype, GP_CT_i64);
 }
 
-void gp_labels_read(gp_labels *l, const char *p, int64_t step, int64_t n, int32_t *label) {
+void gp_label_reader_read(gp_label_reader *l, const char *p, int64_t step, int64_t n,
+                          int32_t *label) {
     int64_t buf[GP_BLOCK], classes = l->classes, ignore = l->ignore, bad = 0;
     for (int64_t at = 0; at < n; at += GP_BLOCK) {
         int64_t m = n - at < GP_BLOCK ? n - at : GP_BLOCK;
@@ -43,7 +45,7 @@ void gp_labels_read(gp_labels *l, const char *p, int64_t step, int64_t n, int32_
     if (bad) l->bad = true;
 }
 
-bool gp_labels_good(const gp_call *c, const gp_labels *l, const gp_array *target) {
+bool gp_label_reader_good(const gp_call *c, const gp_label_reader *l, const gp_array *target) {
     if (!l->bad) return true;
     gp_load load = gp_load_fn((gp_dtype)target->dtype, GP_CT_i64);
     for (int64_t i = 0; i < target->numel; i++) {

@@ -10,7 +10,7 @@
 enum { MOST = 512, GRAIN = 32768 };
 
 typedef struct nll_job {
-    gp_pixels px;       /* target; x, or the gradient; the losses, or g */
+    gp_pixel_tiles px;  /* target; x, or the gradient; the losses, or g */
     int64_t n, between; /* classes, and bytes between them */
     double *weight;     /* of each class, or NULL */
     double *part;       /* a tile's losses and weights */
@@ -19,7 +19,7 @@ typedef struct nll_job {
     bool count;         /* forward: weights only */
     gp_load load;
     gp_store store;
-    gp_labels labels;
+    gp_label_reader labels;
 } nll_job;
 
 static int64_t step(const nll_job *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
@@ -51,9 +51,9 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
     double v[MOST] = {0}; /* nothing is gathered of no classes */
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
-        int64_t w = gp_pixels_tile(&r->px, u, p);
+        int64_t w = gp_pixel_tiles_at(&r->px, u, p);
         double sum = 0, all = 0;
-        gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
+        gp_label_reader_read(&r->labels, p[0], step(r, 0), w, label);
         if (!r->count && r->n) gather(r, p[1], w, label, v);
         for (int64_t j = 0; j < w; j++) {
             double wt = label[j] < 0 ? 0 : r->weight ? r->weight[label[j]] : 1;
@@ -72,8 +72,8 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
     double g[MOST];
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
-        int64_t w = gp_pixels_tile(&r->px, u, p);
-        gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
+        int64_t w = gp_pixel_tiles_at(&r->px, u, p);
+        gp_label_reader_read(&r->labels, p[0], step(r, 0), w, label);
         r->load(g, p[2], step(r, 2), w);
         for (int64_t j = 0; j < w; j++) {
             if (label[j] < 0) continue;
@@ -95,8 +95,8 @@ static bool set_up(nll_job *r, const gp_call *c, int at, const gp_array *logs,
     gp_array l1 = gp_without_dim(logs, d);
     r->n = logs->dim[d];
     r->between = logs->stride[d] * (int64_t)gp_dtype_sizes[logs->dtype];
-    gp_pixels_init(&r->px, 3, (const gp_array *[]){target, &l1, third}, MOST);
-    gp_labels_init(&r->labels, target, r->n, c->arg[at + GP_LOSS_IGNORE].i);
+    gp_pixel_tiles_init(&r->px, 3, (const gp_array *[]){target, &l1, third}, MOST);
+    gp_label_reader_init(&r->labels, target, r->n, c->arg[at + GP_LOSS_IGNORE].i);
     double *memory =
         gp_scratch(GP_SCRATCH_CALL, (size_t)(2 * r->px.tiles + r->n + 8) * sizeof(double));
     if (!memory) return gp_fail("%s: out of memory", c->op->name);
@@ -121,7 +121,7 @@ bool CPU(nll_loss)(const gp_call *c) {
     if (!set_up(&r, c, 0, x, out)) return false;
     if (reduction == GP_LOSS_EACH) r.part = NULL;
     if (!gp_parallel_op(c, r.px.tiles, 1 + GRAIN / MOST, forward, &r)) return false;
-    if (!gp_labels_good(c, &r.labels, gp_in(c, GP_LOSS_TARGET))) return false;
+    if (!gp_label_reader_good(c, &r.labels, gp_in(c, GP_LOSS_TARGET))) return false;
     if (reduction == GP_LOSS_EACH) return true;
     add_up(&r, &sum, &weight);
     gp_scalar_store(
@@ -156,5 +156,5 @@ bool CPU(nll_loss_grad)(const gp_call *c) {
     if (!set_up(&r, c, 1, out, g)) return false;
     r.load = gp_load_fn((gp_dtype)g->dtype, GP_CT_f64);
     return gp_parallel_op(c, r.px.tiles, 1 + GRAIN / MOST, backward, &r) &&
-           gp_labels_good(c, &r.labels, gp_in(c, 1 + GP_LOSS_TARGET));
+           gp_label_reader_good(c, &r.labels, gp_in(c, 1 + GP_LOSS_TARGET));
 }

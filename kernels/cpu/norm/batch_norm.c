@@ -19,8 +19,8 @@ typedef struct stat {
 } stat;
 
 typedef struct batch_norm_job {
-    gp_loop loop;   /* out and x of one channel */
-    int64_t xs, os; /* bytes between channels */
+    gp_nd_loop loop; /* out and x of one channel */
+    int64_t xs, os;  /* bytes between channels */
     int64_t channels;
     int64_t chunks; /* pieces of at most CHUNK elements that a channel is divided into, whatever the
                        number of threads */
@@ -87,7 +87,7 @@ static void chunk(batch_norm_job *r, int64_t unit, visit fn, stat *s) {
         char *p[GP_LOOP_MAX];
         int64_t n = width - at % width < to - at ? width - at % width : to - at;
         if (n > GP_BLOCK) n = GP_BLOCK;
-        gp_loop_at(&r->loop, at, p);
+        gp_nd_loop_at(&r->loop, at, p);
         fn(r, channel, p[1] + channel * r->xs, p[0] + channel * r->os, n, s);
         at += n;
     }
@@ -227,7 +227,7 @@ static void set_up(batch_norm_job *r, const gp_array *x, const gp_array *out) {
     int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x->dtype),
             osize = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     gp_array x1 = one_channel(x), o1 = one_channel(out);
-    gp_loop_init(&r->loop, 2, (const gp_array *[]){&o1, &x1});
+    gp_nd_loop_init(&r->loop, 2, (const gp_array *[]){&o1, &x1});
     int last = r->loop.ndim - 1;
     r->xs = x->stride[1] * xsize;
     r->os = out->stride[1] * osize;

@@ -15,9 +15,9 @@ enum { SHORT = 40, TILE = 64, ROWS = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LA
 enum { WIDEST = LANES * LANES }; /* columns of a tile: of TILE, or of LANES joined rows */
 
 typedef struct softmax_job {
-    gp_loop loop;   /* out and x without the dim of the sum */
-    int64_t n;      /* its size */
-    int64_t xs, os; /* its strides in bytes */
+    gp_nd_loop loop; /* out and x without the dim of the sum */
+    int64_t n;       /* its size */
+    int64_t xs, os;  /* its strides in bytes */
     gp_ctype ct;
     gp_load load;
     gp_store store;
@@ -125,7 +125,7 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
         char *p[GP_LOOP_MAX];
         int64_t first = at % each * r->width, left = length - first,
                 w = left < r->width ? left : r->width;
-        gp_loop_at(&r->loop, at / each * length + first, p);
+        gp_nd_loop_at(&r->loop, at / each * length + first, p);
         if (r->width == 1) one_row(r, p[1], p[0], buf);
         else if (in_place(r, w)) tile_in_place(r, p[1], p[0], w);
         else if (r->turned) turned_tile(r, p[1], p[0], w, buf);
@@ -181,7 +181,7 @@ static bool softmax(const gp_call *c, bool take_log) {
     r.x_direct = x.dtype == gp_ctype_dtype[r.ct] && (r.xs == xsize || r.n == 1);
     r.out_direct = out.dtype == gp_ctype_dtype[r.ct] && (r.os == osize || r.n == 1);
     gp_array o1 = without(&out, d), x1 = without(&x, d);
-    gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
+    gp_nd_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
     choose_tiles(&r, o1.numel, x.dtype == out.dtype, osize);
     r.stream = r.width == 1 && r.out_direct && stream_rows(r.n * osize, out.numel * osize);
     int64_t tiles = o1.numel / r.loop.dim[r.loop.ndim - 1] * across(&r);

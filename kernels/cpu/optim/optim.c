@@ -39,7 +39,7 @@ typedef struct lists {
     const void *ctx;
 } lists;
 
-/* Runs on w elements of a row; p and stride (bytes) as in gp_loop, for the `given` lists. */
+/* Runs on w elements of a row; p and stride (bytes) as in gp_nd_loop, for the `given` lists. */
 typedef struct row {
     int given;
     int list[LISTS]; /* their numbers */
@@ -87,9 +87,9 @@ static void one_tensor(const lists *l, int k, int64_t from, int64_t n) {
         r.list[r.given++] = j;
     }
     bool wide = r.dtype[0] == GP_f64 || !l->rule.f32, direct = true;
-    gp_loop loop;
+    gp_nd_loop loop;
     gp_row_iter rows;
-    gp_loop_init(&loop, r.given, arrays);
+    gp_nd_loop_init(&loop, r.given, arrays);
     int last = loop.ndim - 1;
     for (int j = 0; j < r.given; j++) {
         r.stride[j] = loop.stride[j][last];
@@ -153,7 +153,8 @@ static bool run(const gp_call *c, int n, uint32_t writes, rule update, const voi
 }
 
 /* A step of n lists, whose argument `rounded` is followed by what is on the device. */
-static bool run_step(const gp_call *c, int n, int rounded, uint32_t writes, rule update, step s) {
+static bool run_step(const gp_call *c, int n, int rounded, uint32_t writes, rule update,
+                     gp_optim_step s) {
     lists l = {.rule = update, .ctx = &s};
     int64_t total = 0;
     on_device d = on_device_of(c, rounded + 1);

@@ -23,7 +23,7 @@ typedef struct search {
     const gp_array *x;
     const gp_array *values, *indices; /* values may be NULL */
     int64_t n, step;                  /* the dim's size, and bytes between its elements */
-    gp_loop outs;                     /* 0: indices, 1: x without the dim, 2: values */
+    gp_nd_loop outs;                  /* 0: indices, 1: x without the dim, 2: values */
     int64_t *part_where;              /* one long line: the best of each part */
     char *part_best;
 } search;
@@ -142,7 +142,7 @@ static void search_transposed(void *ctx, int64_t begin, int64_t end) {
         char *p[GP_LOOP_MAX];
         n = width - at % width < end - at ? width - at % width : end - at;
         if (n > most) n = most;
-        gp_loop_at(&s->outs, at, p);
+        gp_nd_loop_at(&s->outs, at, p);
         gp_transpose(tile, n * size, p[1], step[1], s->n, n, (size_t)size, false);
         t.step = n * size;
         search_block(&t, (char *[]){p[0], tile, p[2]}, (int64_t[]){step[0], size, step[2]}, n);
@@ -203,7 +203,7 @@ static bool run_search(const gp_call *c, const gp_array *x, int d, bool min, con
     vals.data = values ? values->data : flat.data;
     vals.dtype = values ? values->dtype : flat.dtype;
     const gp_array *arrays[3] = {&flat, &kept, &vals};
-    gp_loop_init(&s.outs, 3, arrays);
+    gp_nd_loop_init(&s.outs, 3, arrays);
     int64_t inner = s.outs.stride[1][s.outs.ndim - 1];
     bool several = s.outs.dim[s.outs.ndim - 1] >= 8, columns = several && inner < s.step;
     bool transposed = several && !columns && s.n > 1 && s.n <= SHORT && s.step == size;

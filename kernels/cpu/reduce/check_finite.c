@@ -26,7 +26,7 @@ ANY(any_f32, uint32_t, 0x7f800000u)
 ANY(any_f64, uint64_t, 0x7ff0000000000000u)
 
 typedef struct search {
-    gp_loop loop;
+    gp_nd_loop loop;
     bool (*any)(const char *p, int64_t step, int64_t n);
     gp_load load;
     _Atomic bool found;
@@ -71,7 +71,7 @@ static void open_search(search *s, const gp_array *x) {
                          : dt == GP_f32  ? any_f32
                          : dt == GP_bf16 ? any_bf16
                                          : any_f16};
-    gp_loop_init(&s->loop, 1, &x);
+    gp_nd_loop_init(&s->loop, 1, &x);
 }
 
 /* Whether x has such elements. */

@@ -15,15 +15,15 @@ static void tally_outputs(void *ctx, int64_t begin, int64_t end) {
     gp_row_major(&order);
     const gp_array *kept = &t->kept, *arrays[2] = {&order, &part};
     for (int64_t i = begin; i < end; i++) {
-        gp_walk w = {.truth = gp_truth_fn((gp_dtype)t->x->dtype)};
-        gp_loop_init(&w.loop, 2, arrays);
+        gp_mask_walk w = {.truth = gp_nonzero_fn((gp_dtype)t->x->dtype)};
+        gp_nd_loop_init(&w.loop, 2, arrays);
         int64_t at = i;
         char *p = t->x->data;
         for (int d = kept->ndim - 1; d >= 0; d--)
             p += at % kept->dim[d] * kept->stride[d] * gp_dtype_sizes[t->x->dtype],
                 at /= kept->dim[d];
         w.loop.data[1] = p;
-        t->out[i] = gp_walk_count(&w, 0, part.numel);
+        t->out[i] = gp_mask_walk_count(&w, 0, part.numel);
     }
 }
 
@@ -46,8 +46,8 @@ bool CPU(count_nonzero)(const gp_call *c) {
         return gp_parallel_op(c, t.kept.numel, 1 + GP_MASK_CHUNK / (t.reduced.numel + 1),
                               tally_outputs, &t);
     }
-    gp_walk w = {0};
-    if (!gp_walk_begin(&w, t.x, t.x, NULL)) return false;
+    gp_mask_walk w = {0};
+    if (!gp_mask_walk_begin(&w, t.x, t.x, NULL)) return false;
     t.out[0] = w.before[w.chunks];
     free(w.before);
     return true;

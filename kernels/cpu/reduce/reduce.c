@@ -49,10 +49,10 @@ typedef struct reduce_plan {
                                     at a time); blocks of outputs in all */
     int64_t
         parts; /* parts of the reduced elements, where the outputs are too few for all threads */
-    char *partial;           /* parts x outputs accumulators */
-    const gp_source *source; /* makes the elements of x; NULL: they are stored */
-    void *memory;            /* of a thread's copy of the plan: what source->begin gave */
-    _Atomic bool *failed;    /* no memory to make them in */
+    char *partial;                   /* parts x outputs accumulators */
+    const gp_element_source *source; /* makes the elements of x; NULL: they are stored */
+    void *memory;                    /* of a thread's copy of the plan: what source->begin gave */
+    _Atomic bool *failed;            /* no memory to make them in */
 } reduce_plan;
 
 /* n consecutive elements at p of x: in place, or made in the thread's room from byte `at` on. */
@@ -402,7 +402,7 @@ bool gp_reduce_takes(const gp_array *x, const gp_op *op, const gp_reducer *red, 
 }
 
 bool gp_reduce_array(const gp_call *c, const gp_op *op, const gp_reducer *red, const gp_array *x,
-                     uint64_t mask, const gp_source *source) {
+                     uint64_t mask, const gp_element_source *source) {
     gp_array made = *x;
     _Atomic bool failed = false;
     if (source) made.data = nowhere;

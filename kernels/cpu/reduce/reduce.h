@@ -45,18 +45,18 @@ const gp_reducer *gp_reducer_of(const gp_op *op, gp_ctype ct);
 /* Elements of an array that nobody stores: begin gives memory of the calling thread's, which other
  * kernels may use after this one, NULL when there is none; make gives elements [first, first + n)
  * of the row-major order, in `to`, which has room for them. */
-typedef struct gp_source {
+typedef struct gp_element_source {
     void *(*begin)(void *ctx);
     const char *(*make)(void *ctx, void *memory, int64_t first, int64_t n, char *to);
     void *ctx;
-} gp_source;
+} gp_element_source;
 
 /* x over the dims of mask by the row op into output 0 of c; source: makes the elements of x, which
  * is contiguous, and for which gp_reduce_takes is true. Sums are in the same order with and
  * without. */
 #define gp_reduce_array GP_NAME(gp_reduce_array)
 bool gp_reduce_array(const gp_call *c, const gp_op *op, const gp_reducer *red, const gp_array *x,
-                     uint64_t mask, const gp_source *source);
+                     uint64_t mask, const gp_element_source *source);
 /* Whether the elements of x that are folded together are consecutive, or those that are kept. */
 #define gp_reduce_takes GP_NAME(gp_reduce_takes)
 bool gp_reduce_takes(const gp_array *x, const gp_op *op, const gp_reducer *red, uint64_t mask,

@@ -95,20 +95,20 @@ bool gp_onednn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const fl
 /* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays
  * allow, the fastest last. Strides in bytes. */
 #define GP_LOOP_MAX 6
-typedef struct gp_loop {
+typedef struct gp_nd_loop {
     int n, ndim; /* arrays; dims, at least 1 */
     int64_t numel;
     int64_t dim[GP_MAX_DIM];
     int64_t stride[GP_LOOP_MAX][GP_MAX_DIM];
     char *data[GP_LOOP_MAX];
-} gp_loop;
+} gp_nd_loop;
 /* Arrays are broadcast to arrays[0]'s shape; dims are sorted by the strides of arrays[0], then
  * joined. */
-#define gp_loop_init GP_NAME(gp_loop_init)
-void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
+#define gp_nd_loop_init GP_NAME(gp_nd_loop_init)
+void gp_nd_loop_init(gp_nd_loop *l, int n, const gp_array *const *arrays);
 /* Addresses of the row that holds element i of the loop: rows are dim[ndim-1] long. */
-#define gp_loop_at GP_NAME(gp_loop_at)
-void gp_loop_at(const gp_loop *l, int64_t i, char **p);
+#define gp_nd_loop_at GP_NAME(gp_nd_loop_at)
+void gp_nd_loop_at(const gp_nd_loop *l, int64_t i, char **p);
 
 /* A row of a loop: its position in the outer dims, and its address in each array. */
 typedef struct gp_row_iter {
@@ -118,9 +118,9 @@ typedef struct gp_row_iter {
 /* Starts at the row that holds element i of the loop; then gp_row_iter_next moves to the next row,
  * and from the last one to the first. */
 #define gp_row_iter_begin GP_NAME(gp_row_iter_begin)
-void gp_row_iter_begin(gp_row_iter *r, const gp_loop *l, int64_t i);
+void gp_row_iter_begin(gp_row_iter *r, const gp_nd_loop *l, int64_t i);
 #define gp_row_iter_next GP_NAME(gp_row_iter_next)
-void gp_row_iter_next(gp_row_iter *r, const gp_loop *l);
+void gp_row_iter_next(gp_row_iter *r, const gp_nd_loop *l);
 
 /* Conversion of n elements between a dtype in memory (src, step bytes apart) and a contiguous
  * buffer of compute type. */
@@ -143,9 +143,9 @@ gp_load gp_load_fn(gp_dtype from, gp_ctype to);
 gp_store gp_store_fn(gp_ctype from, gp_dtype to);
 
 /* Writes 0 or 1 for n elements, step bytes apart: whether they are not zero. */
-typedef void (*gp_truth)(uint8_t *o, const char *p, int64_t step, int64_t n);
-#define gp_truth_fn GP_NAME(gp_truth_fn)
-gp_truth gp_truth_fn(gp_dtype dt);
+typedef void (*gp_nonzero)(uint8_t *o, const char *p, int64_t step, int64_t n);
+#define gp_nonzero_fn GP_NAME(gp_nonzero_fn)
+gp_nonzero gp_nonzero_fn(gp_dtype dt);
 
 /* out = in, converted; shapes are equal or in is broadcast. Strides of either may be negative. */
 #define gp_copy_array GP_NAME(gp_copy_array)

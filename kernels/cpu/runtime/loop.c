@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-static void swap_dims(gp_loop *l, int a, int b) {
+static void swap_dims(gp_nd_loop *l, int a, int b) {
     int64_t t = l->dim[a];
     l->dim[a] = l->dim[b], l->dim[b] = t;
     for (int k = 0; k < l->n; k++)
@@ -18,19 +18,19 @@ static void swap_dims(gp_loop *l, int a, int b) {
 static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 /* The output's strides decide the order; equal ones (expanded) leave it as it is. */
-static void sort_dims(gp_loop *l) {
+static void sort_dims(gp_nd_loop *l) {
     for (int i = 1; i < l->ndim; i++)
         for (int j = i; j > 0 && distance(l->stride[0][j - 1]) < distance(l->stride[0][j]); j--)
             swap_dims(l, j - 1, j);
 }
 
-static bool joinable(const gp_loop *l, int outer, int inner) {
+static bool joinable(const gp_nd_loop *l, int outer, int inner) {
     for (int k = 0; k < l->n; k++)
         if (l->stride[k][outer] != l->stride[k][inner] * l->dim[inner]) return false;
     return true;
 }
 
-static void join_dims(gp_loop *l) {
+static void join_dims(gp_nd_loop *l) {
     int n = 0;
     for (int i = 0; i < l->ndim; i++) {
         if (n && joinable(l, n - 1, i)) {
@@ -45,7 +45,7 @@ static void join_dims(gp_loop *l) {
     l->ndim = n;
 }
 
-void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays) {
+void gp_nd_loop_init(gp_nd_loop *l, int n, const gp_array *const *arrays) {
     const gp_array *out = arrays[0];
     l->n = n;
     l->ndim = 0;
@@ -72,7 +72,7 @@ void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays) {
     join_dims(l);
 }
 
-void gp_loop_at(const gp_loop *l, int64_t i, char **p) {
+void gp_nd_loop_at(const gp_nd_loop *l, int64_t i, char **p) {
     for (int k = 0; k < l->n; k++) p[k] = l->data[k];
     for (int d = l->ndim - 1; d >= 0; d--) {
         int64_t at = i % l->dim[d];
@@ -81,7 +81,7 @@ void gp_loop_at(const gp_loop *l, int64_t i, char **p) {
     }
 }
 
-void gp_row_iter_begin(gp_row_iter *r, const gp_loop *l, int64_t i) {
+void gp_row_iter_begin(gp_row_iter *r, const gp_nd_loop *l, int64_t i) {
     i /= l->dim[l->ndim - 1];
     for (int k = 0; k < l->n; k++) r->p[k] = l->data[k];
     for (int d = l->ndim - 2; d >= 0; d--) {
@@ -91,7 +91,7 @@ void gp_row_iter_begin(gp_row_iter *r, const gp_loop *l, int64_t i) {
     }
 }
 
-void gp_row_iter_next(gp_row_iter *r, const gp_loop *l) {
+void gp_row_iter_next(gp_row_iter *r, const gp_nd_loop *l) {
     for (int d = l->ndim - 2; d >= 0; d--) {
         if (++r->at[d] < l->dim[d]) {
             for (int k = 0; k < l->n; k++) r->p[k] += l->stride[k][d];
@@ -325,8 +325,8 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
     }
 #include "tensor/dtype.def"
 
-gp_truth gp_truth_fn(gp_dtype dt) {
-    static const gp_truth fns[GP_DTYPES] = {
+gp_nonzero gp_nonzero_fn(gp_dtype dt) {
+    static const gp_nonzero fns[GP_DTYPES] = {
 #define DTYPE(name, type, kind) truth_##name,
 #include "tensor/dtype.def"
     };

@@ -12,7 +12,7 @@ typedef struct scanner {
 } scanner;
 
 typedef struct scan_job {
-    gp_loop lines;      /* 0: values, 1: x, 2: indices; all without the dim */
+    gp_nd_loop lines;   /* 0: values, 1: x, 2: indices; all without the dim */
     int64_t n, step[3]; /* the dim's size; bytes between its elements in each */
     gp_ctype ct;
     gp_load load;
@@ -47,7 +47,7 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; k++) {
         char *p[GP_LOOP_MAX];
         int64_t best, where = 1;
-        gp_loop_at(&r->lines, k, p);
+        gp_nd_loop_at(&r->lines, k, p);
         r->load(&best, p[1], 0, 1);
         for (int64_t i = 0; i < r->n; i += GP_BLOCK) {
             int64_t n = r->n - i < GP_BLOCK ? r->n - i : GP_BLOCK;
@@ -75,7 +75,7 @@ static void scan_block(const scan_job *r, char *const *p, const int64_t *apart, 
 /* Lines [begin, end) that are adjacent in memory. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const scan_job *r = ctx;
-    const gp_loop *l = &r->lines;
+    const gp_nd_loop *l = &r->lines;
     int last = l->ndim - 1;
     int64_t width = l->dim[last], apart[3];
     for (int a = 0; a < 3; a++) apart[a] = l->stride[a][last];
@@ -109,7 +109,7 @@ static bool extreme(const gp_call *c, bool min) {
     r.s = scanners[min][r.ct];
     r.load = gp_load_fn((gp_dtype)x->dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)x->dtype);
-    gp_loop_init(&r.lines, 3, arrays);
+    gp_nd_loop_init(&r.lines, 3, arrays);
     int last = r.lines.ndim - 1;
     bool columns = r.lines.dim[last] >= 8 && r.lines.stride[1][last] < r.step[1];
     if (!gp_prefault_outputs(c)) return false;
@@ -158,7 +158,7 @@ static void log_lines(void *ctx, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; k++) {
         char *p[GP_LOOP_MAX];
         logsum a = {-INFINITY, 0};
-        gp_loop_at(&r->lines, k, p);
+        gp_nd_loop_at(&r->lines, k, p);
         for (int64_t i = 0; i < r->n; i += GP_BLOCK) {
             int64_t n = r->n - i < GP_BLOCK ? r->n - i : GP_BLOCK;
             r->load(buf, p[1] + i * r->step[1], r->step[1], n);
@@ -182,7 +182,7 @@ bool CPU(logcumsumexp)(const gp_call *c) {
     if (gp_offload_wanted(c, 130.0 * (double)r.n)) return gp_offload_run(c, c->name);
     r.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype);
-    gp_loop_init(&r.lines, 2, arrays);
+    gp_nd_loop_init(&r.lines, 2, arrays);
     return gp_prefault_outputs(c) &&
            gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
 }

@@ -14,7 +14,7 @@
 enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, SHORT = 32, PRODUCTS = 128 };
 
 typedef struct scan {
-    gp_loop lines;           /* 0: out, 1: x, both without the dim */
+    gp_nd_loop lines;        /* 0: out, 1: x, both without the dim */
     int64_t n, ostep, xstep; /* the dim's size; bytes between its elements */
     gp_ctype ct;             /* f64 or i64: what is summed in */
     bool product;
@@ -141,7 +141,7 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     for (int64_t i = begin; i < end; i++) {
         char *p[GP_LOOP_MAX];
-        gp_loop_at(&s->lines, i, p);
+        gp_nd_loop_at(&s->lines, i, p);
         scan_range(s, p[0], p[1], 0, s->n, (number){.i = 0});
     }
 }
@@ -149,7 +149,7 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
 /* Lines [begin, end) of few contiguous f32, whose sums in f64 do not wait for each other's. */
 static void sum_short(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    const gp_loop *l = &s->lines;
+    const gp_nd_loop *l = &s->lines;
     const int last = l->ndim - 1;
     const int64_t width = l->dim[last], os = l->stride[0][last], xs = l->stride[1][last];
     gp_row_iter r;
@@ -193,7 +193,7 @@ static void scan_block(const scan *s, side *acc, char *const *p, int64_t os, int
 /* Lines [begin, end) that are adjacent, COLUMNS at a time. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    const gp_loop *l = &s->lines;
+    const gp_nd_loop *l = &s->lines;
     int last = l->ndim - 1;
     int64_t width = l->dim[last], os = l->stride[0][last], xs = l->stride[1][last];
     gp_row_iter r;
@@ -214,7 +214,7 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
  * time, so that none waits for its own last product. */
 static void scan_transposed(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    const gp_loop *l = &s->lines;
+    const gp_nd_loop *l = &s->lines;
     scan t = *s;
     _Alignas(64) char from[SHORT * COLUMNS * 8], to[SHORT * COLUMNS * 8];
     int last = l->ndim - 1;
@@ -224,7 +224,7 @@ static void scan_transposed(void *ctx, int64_t begin, int64_t end) {
         side acc;
         n = width - at % width < end - at ? width - at % width : end - at;
         if (n > COLUMNS) n = COLUMNS;
-        gp_loop_at(l, at, p);
+        gp_nd_loop_at(l, at, p);
         t.xstep = n * xs, t.ostep = n * os;
         begin_block(s, &acc);
         for (int64_t k = 0; k < s->n; k += SHORT) {
@@ -303,7 +303,7 @@ static bool run_scan(const gp_call *c, bool product) {
     if (gp_offload_wanted(c, 15.0 * (double)s.n)) return gp_offload_run(c, c->name);
     gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
     const gp_array *arrays[2] = {&o, &in};
-    gp_loop_init(&s.lines, 2, arrays);
+    gp_nd_loop_init(&s.lines, 2, arrays);
     int last = s.lines.ndim - 1;
     bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
     bool transposed = !columns && s.n > 1 && s.n <= (product ? PRODUCTS : SHORT) &&

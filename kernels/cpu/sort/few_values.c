@@ -5,17 +5,19 @@
 #include "kernels/cpu/sort/line.h"
 
 _Static_assert(BINS >= NARROW, "a part has counters for all lanes");
-typedef void (*lanes_fn)(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n);
+typedef void (*lanes_fn)(const gp_digit_sort *l, uint32_t *start, const int64_t *at, int lanes,
+                         int64_t n);
 
-static void lane_keys(const line *l, const int64_t *at, int lanes, int64_t n,
+static void lane_keys(const gp_digit_sort *l, const int64_t *at, int lanes, int64_t n,
                       uint64_t keys[][GP_BLOCK]) {
     for (int q = 0; q < lanes; q++) gp_sort_keys(l->s, l->p[1], at[q], n, keys[q]);
 }
 
 /* All lanes' positions are read before one is written: a store to an unknown address would delay
  * later loads. */
-static inline __attribute__((always_inline)) void
-deal(const line *l, uint32_t *start, uint32_t *to, const int64_t *at, const int lanes, int64_t n) {
+static inline __attribute__((always_inline)) void deal(const gp_digit_sort *l, uint32_t *start,
+                                                       uint32_t *to, const int64_t *at,
+                                                       const int lanes, int64_t n) {
     uint64_t keys[LANES][GP_BLOCK];
     const uint64_t low = l->low;
     lane_keys(l, at, lanes, n, keys);
@@ -32,19 +34,21 @@ deal(const line *l, uint32_t *start, uint32_t *to, const int64_t *at, const int 
 }
 
 /* Touches the pages that move_lanes will write, as make_words does. */
-static void count_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+static void count_lanes(const gp_digit_sort *l, uint32_t *start, const int64_t *at, int lanes,
+                        int64_t n) {
     for (int q = 0; l->at && n && q < lanes; q++) l->at[at[q]] = 0;
     if (lanes == LANES) deal(l, start, NULL, at, LANES, n);
     else deal(l, start, NULL, at, 1, n);
 }
 
-static void move_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+static void move_lanes(const gp_digit_sort *l, uint32_t *start, const int64_t *at, int lanes,
+                       int64_t n) {
     if (lanes == LANES) deal(l, start, l->at, at, LANES, n);
     else deal(l, start, l->at, at, 1, n);
 }
 
 /* Runs fn over part k; the remainder of the division by LANES follows the last lane. */
-static void few_part(const line *l, int64_t k, lanes_fn fn) {
+static void few_part(const gp_digit_sort *l, int64_t k, lanes_fn fn) {
     int64_t first = first_of(l, k), n = first_of(l, k + 1) - first, each = n / LANES, at[LANES];
     for (int q = 0; q < LANES; q++) at[q] = first + each * q;
     for (int64_t i = 0, m; i < each && !gp_sort_stopped(l->s); i += m) {
@@ -56,7 +60,7 @@ static void few_part(const line *l, int64_t k, lanes_fn fn) {
 }
 
 static void count_few(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     for (int64_t k = begin; k < end; k++) {
         uint32_t *start = l->of[k].start;
         memset(start, 0, LANES * NARROW * sizeof *start);
@@ -65,12 +69,12 @@ static void count_few(void *ctx, int64_t begin, int64_t end) {
 }
 
 static void move_few(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     for (int64_t k = begin; k < end; k++) few_part(l, k, move_lanes);
 }
 
 static void write_few(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     uint64_t keys[GP_BLOCK];
     int64_t at[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) {
@@ -89,7 +93,7 @@ static void write_few(void *ctx, int64_t begin, int64_t end) {
 
 /* Converts counts to positions: by value, then part, then lane. ends: where those of each value
  * end. */
-static void place_few(line *l, int64_t *ends) {
+static void place_few(gp_digit_sort *l, int64_t *ends) {
     uint32_t at = 0;
     for (int64_t v = 0; v < NARROW; v++) {
         for (int64_t i = 0; i < l->parts * LANES; i++) {
@@ -101,7 +105,7 @@ static void place_few(line *l, int64_t *ends) {
     }
 }
 
-void gp_sort_few(line *l) {
+void gp_sort_few(gp_digit_sort *l) {
     int64_t ends[NARROW];
     l->ends = ends;
     each_part(l, count_few);

@@ -16,18 +16,18 @@ typedef struct wide {
 } wide;
 
 /* What a part knows of its elements. */
-typedef struct part {
+typedef struct gp_sort_part {
     uint64_t low, high;
     int64_t first;                 /* of what it sorts */
     int64_t to[LANES][MOST_PARTS]; /* where the next element for each part goes */
     uint32_t start[LANES * BINS];  /* of a digit: how many elements; then where the next one goes */
-} part;
+} gp_sort_part;
 
-typedef struct line {
+typedef struct gp_digit_sort {
     gp_sorting *s;
     char *const *p;
     int64_t parts;
-    part *of; /* parts of them */
+    gp_sort_part *of; /* parts of them */
     uint64_t low, range;
     bool alone;           /* words are key - low; else (key - low) >> shift and a position */
     int shift, base, end; /* words are sorted by their bits base … end - 1, the rest being 0 */
@@ -36,11 +36,11 @@ typedef struct line {
     wide *room;     /* shift > 0: two for each element */
     uint32_t *at;   /* few values: positions in order */
     int64_t *ends;  /* few values: where the positions of each end */
-} line;
+} gp_digit_sort;
 
-static inline int64_t first_of(const line *l, int64_t k) { return l->s->n * k / l->parts; }
+static inline int64_t first_of(const gp_digit_sort *l, int64_t k) { return l->s->n * k / l->parts; }
 
-static inline void each_part(line *l, gp_body body) {
+static inline void each_part(gp_digit_sort *l, gp_body body) {
     if (l->parts == 1) body(l, 0, 1);
     else gp_parallel(l->parts, 1, body, l);
 }
@@ -56,6 +56,6 @@ static inline void each_part(line *l, gp_body body) {
 /* Sorts a line of at most NARROW values from l->low on; l->at: room for its positions, or NULL
  * where none are wanted. */
 #define gp_sort_few GP_NAME(gp_sort_few)
-void gp_sort_few(line *l);
+void gp_sort_few(gp_digit_sort *l);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct median_job {
     kind kind;
     const gp_array *x;
     const gp_array *values, *indices; /* indices may be NULL */
-    gp_loop outs;                     /* 0: values, 1: x without the dim, 2: indices */
+    gp_nd_loop outs;                  /* 0: values, 1: x without the dim, 2: indices */
     int64_t n, step;                  /* the dim's size, and bytes between its elements */
     gp_key key;
     bool floats;
@@ -157,7 +157,7 @@ static bool run_choice(const gp_call *c, kind kind) {
     places = vals;
     places.dtype = GP_i64;
     places.data = r.indices ? r.indices->data : vals.data;
-    gp_loop_init(&r.outs, 3, (const gp_array *[]){&vals, &kept, &places});
+    gp_nd_loop_init(&r.outs, 3, (const gp_array *[]){&vals, &kept, &places});
     return gp_parallel_op(c, vals.numel, 1 + GRAIN / r.n, choose_lines, &r) &&
            (!r.failed || gp_fail("%s: out of memory", c->op->name));
 }

@@ -13,7 +13,7 @@
 enum { FEW = 32, SMALL = 2048, KEEP = 32 << 20 };
 
 static void find_range(void *ctx, int64_t begin, int64_t end) {
-    line *l = ctx;
+    gp_digit_sort *l = ctx;
     uint64_t keys[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) {
         uint64_t lo = UINT64_MAX, hi = 0;
@@ -30,14 +30,14 @@ static void find_range(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- words ---- */
 
-static inline word make_word(const line *l, uint64_t key, int64_t at) {
+static inline word make_word(const gp_digit_sort *l, uint64_t key, int64_t at) {
     return l->alone ? key - l->low : (key - l->low) >> l->shift << 32 | (uint64_t)at;
 }
 
 /* Touches every page of b, too: else the first scatter would fault in all at once, and Ctrl-C would
  * take effect a second late. */
 static void make_words(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     uint64_t keys[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) EACH_BLOCK(l, k, i, n) {
             gp_sort_keys(l->s, l->p[1], i, n, keys);
@@ -48,15 +48,17 @@ static void make_words(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- distribution to the parts ---- */
 
-static int leading(const line *l) { return l->end - BITS > l->base ? l->end - BITS : l->base; }
+static int leading(const gp_digit_sort *l) {
+    return l->end - BITS > l->base ? l->end - BITS : l->base;
+}
 
 /* Where lane q of part k begins. */
-static int64_t lane_of(const line *l, int64_t k, int64_t q) {
+static int64_t lane_of(const gp_digit_sort *l, int64_t k, int64_t q) {
     return l->s->n * (k * LANES + q) / (l->parts * LANES);
 }
 
 static void count_leading(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     const word *a = l->a;
     const int down = leading(l);
     for (int64_t k = begin; k < end; k++) {
@@ -71,7 +73,7 @@ static void count_leading(void *ctx, int64_t begin, int64_t end) {
 
 /* Gives each part leading digits one after the other, about as many elements to each, and finds
  * where the elements go. */
-static void share_digits(line *l) {
+static void share_digits(gp_digit_sort *l) {
     int64_t owner = 0, at = 0, many[BINS] = {0};
     for (int64_t k = 0; k < l->parts; k++)
         for (int64_t i = 0; i < LANES * BINS; i++) many[i % BINS] += l->of[k].start[i];
@@ -99,7 +101,7 @@ static void share_digits(line *l) {
 }
 
 static void distribute(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     const word *a = l->a;
     word *b = l->b;
     const uint8_t *owner = l->owner;
@@ -126,7 +128,7 @@ static void distribute(void *ctx, int64_t begin, int64_t end) {
 
 /* n words at a, which come first … first + n - 1 in the line; b is room for as many. */
 typedef struct segment {
-    const line *l;
+    const gp_digit_sort *l;
     word *a, *b;
     int64_t first, n;
 } segment;
@@ -202,7 +204,7 @@ static int digit_bits(int64_t n, int left) {
 
 /* Words i … end-1 have one key in their bits from l->base on: sorted by their elements' others. */
 static void sort_run(const segment *g, int64_t i, int64_t end) {
-    const line *l = g->l;
+    const gp_digit_sort *l = g->l;
     int64_t n = end - i;
     word *w = g->a + i;
     if (l->alone) {
@@ -234,7 +236,7 @@ static void sort_runs(const segment *g) {
 }
 
 static void write_words(const segment *g) {
-    const line *l = g->l;
+    const gp_digit_sort *l = g->l;
     const int down = l->alone ? 0 : 32;
     uint64_t keys[GP_BLOCK];
     int64_t at[GP_BLOCK];
@@ -248,7 +250,7 @@ static void write_words(const segment *g) {
 
 /* Sorts the segment and writes it. */
 static void sort_segment(segment *g) {
-    const line *l = g->l;
+    const gp_digit_sort *l = g->l;
     if (g->n <= SMALL) {
         settle_words(l->s, g->a, g->b, g->n, l->base, l->end, false);
     } else {
@@ -259,14 +261,14 @@ static void sort_segment(segment *g) {
 }
 
 static void sort_segments(void *ctx, int64_t begin, int64_t end) {
-    const line *l = ctx;
+    const gp_digit_sort *l = ctx;
     for (int64_t k = begin; k < end; k++) {
         int64_t first = l->of[k].first, stop = k + 1 < l->parts ? l->of[k + 1].first : l->s->n;
         sort_segment(&(segment){l, l->b + first, l->a + first, first, stop - first});
     }
 }
 
-static void sort_parts(line *l) {
+static void sort_parts(gp_digit_sort *l) {
     uint8_t owner[BINS];
     each_part(l, make_words);
     if (l->s->interrupted) return;
@@ -302,7 +304,7 @@ static const wide *radix_wide(wide *a, wide *b, int64_t n) {
     return a;
 }
 
-static void make_wides(const line *l) {
+static void make_wides(const gp_digit_sort *l) {
     uint64_t keys[GP_BLOCK];
     EACH_BLOCK(l, 0, i, n) {
         gp_sort_keys(l->s, l->p[1], i, n, keys);
@@ -311,7 +313,7 @@ static void make_wides(const line *l) {
     }
 }
 
-static void write_wides(const line *l, const wide *sorted) {
+static void write_wides(const gp_digit_sort *l, const wide *sorted) {
     uint64_t keys[GP_BLOCK];
     int64_t at[GP_BLOCK];
     EACH_BLOCK(l, 0, i, n) {
@@ -322,7 +324,7 @@ static void write_wides(const line *l, const wide *sorted) {
 }
 
 /* Small lines, and those of 2^32 elements and more: by one thread. */
-static void sort_wides(line *l, int bits) {
+static void sort_wides(gp_digit_sort *l, int bits) {
     const int64_t n = l->s->n;
     const wide *sorted = l->room;
     make_wides(l);
@@ -334,7 +336,7 @@ static void sort_wides(line *l, int bits) {
 /* Chooses what words hold and are sorted by. Of keys that do not fit,
  * and of long keys alone, the leading bits tell nearly all elements apart: of integers, 30 bits, in
  * three digits, cost less than 32. */
-static void plan_words(line *l, int bits) {
+static void plan_words(gp_digit_sort *l, int bits) {
     const int most = l->s->is_float || l->s->n >= 1 << 24 ? 32 : 3 * BITS;
     const int excess = bits > 32 ? bits - most : 0;
     l->alone = !l->s->indices && !l->s->is_float;
@@ -345,7 +347,7 @@ static void plan_words(line *l, int bits) {
 
 /* Sorts by what the line needs: positions alone, words, or wide words. Unused room is never
  * touched, so it costs nothing. */
-static void sort_range(line *l) {
+static void sort_range(gp_digit_sort *l) {
     size_t n = (size_t)l->s->n;
     int bits = bits_of(l->range);
     plan_words(l, bits);
@@ -370,13 +372,13 @@ static void sort_range(line *l) {
 }
 
 void gp_sort_line(gp_sorting *s, char *const *p, int64_t parts) {
-    part own, *of = &own;
+    gp_sort_part own, *of = &own;
     if (parts > MOST_PARTS) parts = MOST_PARTS;
     if (parts > 1 && !(of = gp_host_alloc((size_t)parts * sizeof *of))) {
         s->no_memory = true;
         return;
     }
-    line l = {.s = s, .p = p, .parts = parts, .of = of};
+    gp_digit_sort l = {.s = s, .p = p, .parts = parts, .of = of};
     each_part(&l, find_range);
     uint64_t low = UINT64_MAX, high = 0;
     for (int64_t k = 0; k < parts; k++) {

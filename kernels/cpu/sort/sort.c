@@ -94,7 +94,7 @@ static void sort_lines(void *ctx, int64_t begin, int64_t end) {
 static void sort_shared(gp_sorting *s, int64_t lines, int64_t threads) {
     char *p[GP_LOOP_MAX];
     for (int64_t i = 0; i < lines && !s->no_memory && !gp_sort_stopped(s); i++) {
-        gp_loop_at(&s->lines, i, p);
+        gp_nd_loop_at(&s->lines, i, p);
         gp_sort_line(s, p, threads);
     }
 }
@@ -119,7 +119,7 @@ static bool run_sort(const gp_call *c, const gp_array *x, int dim, bool descendi
              v = gp_without_dim(values ? values : indices, s.dim);
     gp_row_major(&order);
     const gp_array *arrays[4] = {&order, &line, &ix, &v};
-    gp_loop_init(&s.lines, 4, arrays);
+    gp_nd_loop_init(&s.lines, 4, arrays);
     int64_t threads = gp_threads();
     if (s.n >= LONG && order.numel < threads) sort_shared(&s, order.numel, threads);
     else gp_parallel(order.numel, 1 + GRAIN / s.n, sort_lines, &s);

@@ -11,8 +11,8 @@ typedef struct gp_sorting {
     int64_t xs, vs, is; /* bytes between its elements, in x, values and indices */
     gp_key key;
     bool descending, is_float;
-    uint64_t flip; /* integers: key ^ flip is the element */
-    gp_loop lines; /* 0: order, 1: x, 2: indices, 3: values; without the sorted dim */
+    uint64_t flip;    /* integers: key ^ flip is the element */
+    gp_nd_loop lines; /* 0: order, 1: x, 2: indices, 3: values; without the sorted dim */
     _Atomic bool no_memory, interrupted;
 } gp_sorting;
 

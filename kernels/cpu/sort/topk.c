@@ -54,7 +54,7 @@ static void select_first(entry *e, int64_t n, int64_t k) {
 
 typedef struct choosing {
     const gp_array *x;
-    gp_loop lines; /* 0: order, 1: x, 2: values, 3: indices; without the dim */
+    gp_nd_loop lines; /* 0: order, 1: x, 2: values, 3: indices; without the dim */
     gp_key key;
     int64_t n, k, xs, vs, is; /* elements of a line; steps in bytes along it */
     bool largest, one;        /* one: only the k-th is wanted */
@@ -110,7 +110,7 @@ static void store_element(const choosing *s, char *const *p, int64_t to, int64_t
 /* Line i's k first, which are among the `have` in e. */
 static void choose_line(const choosing *s, int64_t i, entry *e, int64_t have) {
     char *p[GP_LOOP_MAX];
-    gp_loop_at(&s->lines, i, p);
+    gp_nd_loop_at(&s->lines, i, p);
     select_first(e, have, s->k);
     if (s->one) {
         store_element(s, p, 0, e[s->k - 1].at);
@@ -134,7 +134,7 @@ static void choose_lines(void *ctx, int64_t begin, int64_t end) {
     if (!e) s->no_memory = true;
     for (int64_t i = begin; e && i < end && !s->interrupted; i++) {
         char *p[GP_LOOP_MAX];
-        gp_loop_at(&s->lines, i, p);
+        gp_nd_loop_at(&s->lines, i, p);
         int64_t have = collect(s, p[1], 0, s->n, e, room);
         if (!s->interrupted) choose_line(s, i, e, have);
     }
@@ -146,7 +146,7 @@ static void collect_parts(void *ctx, int64_t begin, int64_t end) {
     choosing *s = ctx;
     int64_t room = room_for(s);
     char *p[GP_LOOP_MAX];
-    gp_loop_at(&s->lines, 0, p);
+    gp_nd_loop_at(&s->lines, 0, p);
     for (int64_t u = begin; u < end; u++)
         s->have[u] = collect(s, p[1], s->n * u / s->parts, s->n * (u + 1) / s->parts,
                              s->entries + u * room, room);
@@ -182,7 +182,7 @@ static bool run(choosing *s, const gp_call *c, int dim) {
     if (v.ndim == x->ndim) v = gp_without_dim(&v, dim), ix = gp_without_dim(&ix, dim);
     gp_row_major(&order);
     const gp_array *arrays[4] = {&order, &in, &v, &ix};
-    gp_loop_init(&s->lines, 4, arrays);
+    gp_nd_loop_init(&s->lines, 4, arrays);
     int64_t part = 4 * room_for(s) > GRAIN ? 4 * room_for(s) : GRAIN, threads = gp_threads();
     s->parts = s->n / part < threads ? s->n / part : threads;
     if (s->parts > MOST_PARTS) s->parts = MOST_PARTS;

@@ -10,7 +10,7 @@ enum { THREADS = 128, PIXELS = 4, ROWS = 2 }; /* of a block, and of a thread */
 
 struct convolution {
     gp_planes in, out;
-    gp_window window;
+    gp_halo_tile window;
     const float *w, *bias; /* bias NULL: none */
     int64_t w_out, w_in, w_row, w_col, bias_step;
     int32_t inputs, outputs, tap_rows, tap_cols, top, left;
@@ -155,7 +155,8 @@ struct division {
 
 static size_t shared_of(int inputs, int kt, int lanes, const int64_t *taps, int left) {
     int S = gp_direct_taps(taps[1]);
-    gp_window w = gp_window_of(ROWS * (THREADS >> lanes), PIXELS << lanes, (int)taps[0], S, left);
+    gp_halo_tile w =
+        gp_halo_tile_of(ROWS * (THREADS >> lanes), PIXELS << lanes, (int)taps[0], S, left);
     int quads = w.rows * w.quads, slots = S > 3 ? 4 : 3;
     if (quads > slots * THREADS) return SIZE_MAX;
     return sizeof(float) *
@@ -250,7 +251,7 @@ static convolution convolution_of(const gp_conv *k, const division *d, bool imag
     p.top = left_of(k, 1, image), p.left = left_of(k, 2, image), p.lanes = d->lanes;
     int rows = ROWS * (THREADS >> d->lanes), cols = PIXELS << d->lanes;
     const int64_t *size = image ? k->in : k->out;
-    p.window = gp_window_of(rows, cols, (int)k->kernel[1], gp_direct_taps(k->kernel[2]), p.left);
+    p.window = gp_halo_tile_of(rows, cols, (int)k->kernel[1], gp_direct_taps(k->kernel[2]), p.left);
     p.across = gp_divide_by((uint32_t)gp_blocks_of(size[2], cols));
     p.down = gp_divide_by((uint32_t)gp_blocks_of(size[1], rows));
     p.by_rows = gp_divide_by((uint32_t)k->kernel[1]);

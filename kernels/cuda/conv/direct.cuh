@@ -26,14 +26,15 @@ struct gp_planes {
  * which the first `shift` are not needed. In shared memory a row begins with four floats that take
  * those, so that the columns needed are aligned. */
 enum { GP_LEAD = 4 };
-struct gp_window {
+struct gp_halo_tile {
     int32_t rows, quads, pitch, shift;
     gp_divider by_quads;
 };
 /* For `rows` x `cols` outputs with taps rows x cols, of which the first is `left` columns before
  * its output. */
-static inline gp_window gp_window_of(int rows, int cols, int tap_rows, int tap_cols, int left) {
-    gp_window w;
+static inline gp_halo_tile gp_halo_tile_of(int rows, int cols, int tap_rows, int tap_cols,
+                                           int left) {
+    gp_halo_tile w;
     w.rows = rows + tap_rows - 1, w.shift = -left & 3;
     w.quads = (w.shift + cols + tap_cols - 1 + 3) / 4;
     w.pitch = GP_LEAD + 4 * w.quads;
@@ -50,7 +51,7 @@ struct gp_slot {
 /* Slot i of a window that begins at row y, column x of a plane, x being a multiple of four. quads:
  * as in s. */
 template <bool quads>
-__device__ static inline gp_slot gp_slot_of(const gp_planes &s, const gp_window &w, int i, int y,
+__device__ static inline gp_slot gp_slot_of(const gp_planes &s, const gp_halo_tile &w, int i, int y,
                                             int x) {
     int row = (int)gp_quotient(w.by_quads, (uint32_t)i), col = (i - row * w.quads) * 4;
     gp_slot at = {(y + row) * s.row + x + col, row * w.pitch + GP_LEAD + col - w.shift, 0};

@@ -12,7 +12,7 @@ enum { THREADS_MOST = 160, BLOCKS = 3, PARTS_MOST = 792, AHEAD = 5 };
 
 struct weighing {
     gp_planes x, grad;
-    gp_window window;
+    gp_halo_tile window;
     float *parts; /* parts x filters x channels x tap rows x tap columns */
     int32_t channels, filters, tap_rows, tap_cols, top, left;
     int32_t lanes;         /* quads of a row of the tile, as a power of two */
@@ -67,7 +67,7 @@ __device__ static inline void copy_planes(const gp_slot &at, const float *from, 
 
 /* Copies the windows of n planes from `plane` on. */
 template <bool quads>
-__device__ static void read_planes(const gp_planes &s, const gp_window &w, const float *plane,
+__device__ static void read_planes(const gp_planes &s, const gp_halo_tile &w, const float *plane,
                                    int n, int y, int x, float *to, int size) {
     for (int i = (int)threadIdx.x; i < w.rows * w.quads; i += (int)blockDim.x)
         copy_planes<quads, false>(gp_slot_of<quads>(s, w, i, y, x), plane, s.channel, n, to, size);
@@ -284,17 +284,17 @@ struct division {
 static int tap_rows_of(const gp_conv *k, const division *d) {
     return gp_blocks_of(k->kernel[1], d->rt);
 }
-static gp_window window_of(const gp_conv *k, const division *d) {
-    return gp_window_of(TILE_QUADS >> d->lanes, 4 << d->lanes, tap_rows_of(k, d) * d->rt,
-                        d->columns, (int)k->before[2]);
+static gp_halo_tile window_of(const gp_conv *k, const division *d) {
+    return gp_halo_tile_of(TILE_QUADS >> d->lanes, 4 << d->lanes, tap_rows_of(k, d) * d->rt,
+                           d->columns, (int)k->before[2]);
 }
 /* Floats from one plane to the next, so that eight channels' quads are in different banks. */
-static int plane_of(const gp_window *w) { return (w->rows * w->pitch + 27) / 32 * 32 + 4; }
+static int plane_of(const gp_halo_tile *w) { return (w->rows * w->pitch + 27) / 32 * 32 + 4; }
 
 /* The memory and threads for blocks of d's sets and groups; false: it is more than there is. */
 static bool fits(const gp_conv *k, division *d) {
     int units = d->group * d->sets * tap_rows_of(k, d), size = d->rt * d->columns;
-    gp_window w = window_of(k, d);
+    gp_halo_tile w = window_of(k, d);
     if (units > THREADS_MOST) return false;
     for (d->strips = ITEMS; d->strips > 1 && units * d->strips > THREADS_MOST;) d->strips /= 2;
     d->threads = (units * d->strips + 31) / 32 * 32;

@@ -25,20 +25,21 @@ template <class T> struct gp_in_memory<T, uint8_t> { /* a bool, as a result */
 
 /* V elements of an operand as they are in memory, or the one for a whole row. They are not
  * converted yet, nor put into one register, so that all loads of a thread overlap. */
-template <class M, int V> struct gp_loaded {
+template <class M, int V> struct gp_raw_vectors {
     gp_vector<M, V> each;
     M one;
 };
 template <class F, class M, int V>
 __device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const char *p,
-                                            gp_loaded<M, V> &m) {
+                                            gp_raw_vectors<M, V> &m) {
     if (a.source[k] == GP_EACH) m.each = *(const gp_vector<M, V> *)p;
     else if (a.source[k] == GP_ONE) m.one = *(const M *)p;
 }
 /* The same converted to compute type. */
 template <class F, class M, int V>
 __device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k,
-                                             const gp_loaded<M, V> &m, typename F::T (*u)[F::N]) {
+                                             const gp_raw_vectors<M, V> &m,
+                                             typename F::T (*u)[F::N]) {
     typedef gp_in_memory<typename F::T, M> memory;
     if (a.source[k] == GP_EACH) {
 #pragma unroll
@@ -57,7 +58,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
     gp_vector_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
     typedef typename std::conditional<sizeof(typename F::R) == 1, uint8_t, M>::type W;
     F f = gp_formula_of<F>(a);
-    gp_loaded<M, V> m[U][F::N];
+    gp_raw_vectors<M, V> m[U][F::N];
     char *p[U];
     const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
 #pragma unroll

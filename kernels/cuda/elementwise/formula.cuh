@@ -9,11 +9,11 @@
 #include "kernels/cuda/elementwise/math.cuh"
 
 /* Where an operand's elements come from. */
-typedef enum gp_source {
+typedef enum gp_operand_source {
     GP_EACH,          /* a value for each element */
     GP_ONE,           /* one for a whole row of the loop's fastest dim */
     GP_NUMBER_OPERAND /* a number argument */
-} gp_source;
+} gp_operand_source;
 
 /* How gp_element_kernel's threads share the elements. */
 typedef enum gp_way {

@@ -8,11 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef enum gp_dtype {
-#define DTYPE(name, ctype, kind) GP_##name,
-#include "tensor/dtype.def"
-    GP_DTYPES
-} gp_dtype;
+#include "tensor/base/dtype_enum.h"
 
 #ifndef GP_DYNAMIC_SHARED /* the stand-in has its own */
 #define GP_DYNAMIC_SHARED(T, name)                                                                 \

@@ -7,7 +7,13 @@
 #include "kernels/cuda/fuse/fuse.h"
 #include "kernels/cuda/runtime/libs.h"
 
-enum { HEADERS = 24, THREADS = 256 };
+enum { THREADS = 256 };
+enum {
+    HEADERS = 0 /* one for each line of headers.def */
+#define FILE(id, name) +1
+#define STANDARD(name) +1
+#include "kernels/cuda/fuse/headers.def"
+};
 
 /* nvrtc.h */
 typedef struct nvrtc_program *program;

@@ -59,16 +59,16 @@ __device__ static inline bool gp_index_offset(const gp_dim_index &k, const char 
 
 /* Dims of what is moved: their strides (elements) in the indexed array, and the dim of the index's
  * shape that each one is; -1: none. */
-typedef struct gp_layout {
+typedef struct gp_index_dims {
     int ndim;
     int64_t dim[GP_MAX_DIM], x[GP_MAX_DIM];
     int place[GP_MAX_DIM];
-} gp_layout;
+} gp_index_dims;
 
 /* The operands of an op over an index; index is broadcast to a shape of ndim dims, which places in
  * the layout refer to. */
 typedef struct gp_indexed {
-    gp_layout l;
+    gp_index_dims l;
     gp_dim_index over;
     gp_array index;
     int ndim;
@@ -92,8 +92,8 @@ void gp_indexed_flat(const gp_call *c, const gp_array *x, const gp_array *index,
 
 /* Arrays with l's dims: a's memory with the strides of x; the flat side broadcast to them; the
  * index. */
-gp_array gp_lay_x(const gp_layout *l, const gp_array *a);
-gp_array gp_lay_flat(const gp_layout *l, const gp_array *a);
+gp_array gp_lay_x(const gp_index_dims *l, const gp_array *a);
+gp_array gp_lay_flat(const gp_index_dims *l, const gp_array *a);
 gp_array gp_lay_index(const gp_indexed *p);
 
 /* Notes bad indices, before anything is written, or where nothing is. */

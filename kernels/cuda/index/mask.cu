@@ -22,7 +22,8 @@ __device__ static inline bool fits(const limit &m, int64_t rank) {
     return rank < m.room;
 }
 
-static limit limit_of(const gp_call *c, const gp_walk *w, int64_t room, const char *const *texts) {
+static limit limit_of(const gp_call *c, const gp_compaction *w, int64_t room,
+                      const char *const *texts) {
     return limit{w->before + w->blocks, room, gp_cuda_fault(c, texts, 1)};
 }
 
@@ -51,13 +52,13 @@ struct list_places : no_value {
 
 GP_C bool CUDA(nonzero)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
-    gp_walk w;
-    if (!gp_walk_begin(c, &w, x, x)) return false;
+    gp_compaction w;
+    if (!gp_compaction_begin(c, &w, x, x)) return false;
     list_places f;
     f.to = (int64_t *)out->data, f.ndim = x->ndim;
     f.m = limit_of(c, &w, out->dim[0], texts_nonzero);
     for (int d = 0; d < x->ndim; d++) f.dim[d] = x->dim[d];
-    return gp_walk_run(c, &w, f);
+    return gp_compaction_run(c, &w, f);
 }
 
 /* ---- masked_select ---- */
@@ -71,9 +72,10 @@ template <class E> struct select_element {
         if (fits(m, rank)) to[rank] = x;
     }
 };
-template <class E> static bool select(const gp_call *c, const gp_walk *w, const gp_array *out) {
+template <class E>
+static bool select(const gp_call *c, const gp_compaction *w, const gp_array *out) {
     limit m = limit_of(c, w, out->numel, texts_masked_select);
-    return gp_walk_run(c, w, select_element<E>{(E *)(void *)out->data, m});
+    return gp_compaction_run(c, w, select_element<E>{(E *)(void *)out->data, m});
 }
 
 /* a with the dims that both broadcast to: stride 0 where it is broadcast. */
@@ -95,9 +97,9 @@ static gp_array spread(const gp_array *a, const gp_array *b) {
 GP_C bool CUDA(masked_select)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *mask = gp_in(c, 1), *out = gp_out(c, 0);
     gp_array tested = spread(mask, x), moved = spread(x, mask);
-    gp_walk w;
+    gp_compaction w;
     if (tested.numel == 0) return true;
-    if (!gp_walk_begin(c, &w, &tested, &moved)) return false;
+    if (!gp_compaction_begin(c, &w, &tested, &moved)) return false;
     return GP_BY_SIZE(gp_dtype_sizes[x->dtype], select, c, &w, out);
 }
 
@@ -138,7 +140,7 @@ GP_C bool CUDA(masked_put)(const gp_call *c) {
     const gp_array *mask = gp_in(c, 1), *out = gp_out(c, 0), *v = gp_values(c, 2, 0);
     int rest = out->ndim - mask->ndim;
     gp_array value = *v, to = *out;
-    gp_walk w;
+    gp_compaction w;
     if (out->data != gp_in(c, 0)->data && !gp_cuda_copy_array(c, out, gp_in(c, 0))) return false;
     bool many = v->ndim > rest;
     rows r = {NULL,
@@ -156,7 +158,7 @@ GP_C bool CUDA(masked_put)(const gp_call *c) {
         value.dim[d] = to.dim[d], value.stride[d] = own ? v->stride[j] : 0;
         if (d >= mask->ndim) r.part *= to.dim[d];
     }
-    if (!gp_walk_begin(c, &w, mask, mask)) return false;
+    if (!gp_compaction_begin(c, &w, mask, mask)) return false;
     int64_t *ranks = (int64_t *)gp_cuda_scratch(c, (size_t)mask->numel * 8);
     if (!ranks ||
         !gp_cuda_ok(c, cudaMemsetAsync(ranks, 0xff, (size_t)mask->numel * 8, gp_cuda_stream(c))))
@@ -165,7 +167,7 @@ GP_C bool CUDA(masked_put)(const gp_call *c) {
     note.ranks = ranks;
     r.ranks = ranks, r.total = w.before + w.blocks;
     const gp_array *const arrays[2] = {&to, &value};
-    return gp_walk_run(c, &w, note) &&
+    return gp_compaction_run(c, &w, note) &&
            gp_nest_run(gp_nest_of<2>(arrays, true), [&](gp_loop<2> l, int64_t first) {
                return GP_LAUNCH(c, write_selected, gp_blocks(l.numel), GP_THREADS, 0, l, r, first);
            });
@@ -189,9 +191,9 @@ template <class E> struct deal {
     }
 };
 template <class E>
-static bool deal_out(const gp_call *c, const gp_walk *w, const gp_array *source) {
+static bool deal_out(const gp_call *c, const gp_compaction *w, const gp_array *source) {
     gp_fault_at fault = gp_cuda_fault(c, texts_masked_scatter, 1);
-    return gp_walk_run(
+    return gp_compaction_run(
         c, w,
         deal<E>{(const E *)(void *)source->data, w->before + w->blocks, source->numel, fault});
 }
@@ -199,9 +201,9 @@ static bool deal_out(const gp_call *c, const gp_walk *w, const gp_array *source)
 GP_C bool CUDA(masked_scatter)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0), *source = c->tmpa[0];
     gp_array tested = spread(gp_in(c, 1), out);
-    gp_walk w;
+    gp_compaction w;
     if (out->numel == 0) return true;
     if (out->data != x->data && !gp_cuda_copy_array(c, out, x)) return false;
-    return gp_walk_begin(c, &w, &tested, out) &&
+    return gp_compaction_begin(c, &w, &tested, out) &&
            GP_BY_SIZE(gp_dtype_sizes[out->dtype], deal_out, c, &w, source);
 }

@@ -35,7 +35,7 @@ static void take_table(const gp_call *c, gp_indexed *p) {
 
 /* ---- layouts ---- */
 
-static void add_dim(gp_layout *l, int64_t dim, int64_t x, int place) {
+static void add_dim(gp_index_dims *l, int64_t dim, int64_t x, int place) {
     l->dim[l->ndim] = dim;
     l->x[l->ndim] = x;
     l->place[l->ndim++] = place;
@@ -97,7 +97,7 @@ bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, const cha
     return true;
 }
 
-static void lay_indices(const gp_array *x, const gp_array *table, uint64_t mask, gp_layout *l) {
+static void lay_indices(const gp_array *x, const gp_array *table, uint64_t mask, gp_index_dims *l) {
     int place = gp_index_place(x->ndim, mask);
     bool placed = false;
     l->ndim = 0;
@@ -138,21 +138,21 @@ void gp_indexed_flat(const gp_call *c, const gp_array *x, const gp_array *index,
 
 /* ---- arrays of a layout's dims ---- */
 
-static gp_array lay(const gp_layout *l, const gp_array *a) {
+static gp_array lay(const gp_index_dims *l, const gp_array *a) {
     gp_array r = *a;
     r.ndim = (uint8_t)l->ndim;
     for (int d = 0; d < l->ndim; d++) r.dim[d] = l->dim[d];
     return r;
 }
 
-gp_array gp_lay_x(const gp_layout *l, const gp_array *a) {
+gp_array gp_lay_x(const gp_index_dims *l, const gp_array *a) {
     gp_array r = lay(l, a);
     for (int d = 0; d < l->ndim; d++) r.stride[d] = l->x[d];
     gp_array_finish(&r);
     return r;
 }
 
-gp_array gp_lay_flat(const gp_layout *l, const gp_array *a) {
+gp_array gp_lay_flat(const gp_index_dims *l, const gp_array *a) {
     gp_array r = lay(l, a);
     for (int d = 0; d < l->ndim; d++) {
         int j = d - (l->ndim - a->ndim);

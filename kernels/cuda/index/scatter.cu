@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
 }
 
 /* The dims of a that an index addresses (or the others). */
-static gp_array some_dims(const gp_layout *l, const gp_array *a, bool indexed) {
+static gp_array some_dims(const gp_index_dims *l, const gp_array *a, bool indexed) {
     gp_array r = *a;
     r.ndim = 0;
     for (int d = 0; d < l->ndim; d++) {

@@ -37,10 +37,10 @@ static_assert(GP_DTYPES <= UINT8_MAX, "dtypes are stored in bytes");
 /* Updates one element of each list; k: values that are not in the step. */
 #define RULE(name)                                                                                 \
     struct rule_##name {                                                                           \
-        __device__ static void run(const step *s, double, float *const *x) {                       \
+        __device__ static void run(const gp_optim_step *s, double, float *const *x) {              \
             name##_f32(s, x, 1);                                                                   \
         }                                                                                          \
-        __device__ static void run(const step *s, double, double *const *x) {                      \
+        __device__ static void run(const gp_optim_step *s, double, double *const *x) {             \
             name##_f64(s, x, 1);                                                                   \
         }                                                                                          \
     };
@@ -51,10 +51,10 @@ RULE(adagrad)
 #undef RULE
 #define RULE(name)                                                                                 \
     struct rule_##name {                                                                           \
-        __device__ static void run(const step *, double k, float *const *x) {                      \
+        __device__ static void run(const gp_optim_step *, double k, float *const *x) {             \
             name##_f32(&k, x, 1);                                                                  \
         }                                                                                          \
-        __device__ static void run(const step *, double k, double *const *x) {                     \
+        __device__ static void run(const gp_optim_step *, double k, double *const *x) {            \
             name##_f64(&k, x, 1);                                                                  \
         }                                                                                          \
     };
@@ -76,11 +76,11 @@ __device__ static int tensor_of(const batch &b, int64_t *from) {
 
 /* A step whose arguments are on the device, as step_begin left it. */
 typedef struct begun {
-    step s;
+    gp_optim_step s;
     bool go;
 } begun;
 
-static __global__ void begin(begun *to, step s, on_device d) {
+static __global__ void begin(begun *to, gp_optim_step s, on_device d) {
     to->go = step_begin(&s, &d);
     to->s = s;
 }
@@ -88,7 +88,8 @@ static __global__ void begin(begun *to, step s, on_device d) {
 /* GIVEN, WRITES: bit masks of the lists that are present, and of those that are written; begun:
  * replaces s, unless NULL. A list ROUNDED gets what the rule leaves in the first. */
 template <class C, int D, int V, class R, int GIVEN, int WRITES>
-static __global__ void update(batch b, step s, double k, const double *factor, const begun *own) {
+static __global__ void update(batch b, gp_optim_step s, double k, const double *factor,
+                              const begun *own) {
     int64_t from;
     if (own && !own->go) return;
     if (own) s = own->s;
@@ -237,7 +238,7 @@ template <class F> static bool each_batch(const lists *l, F launch) {
 }
 
 template <class R, int GIVEN, int WRITES>
-static bool run_batches(const lists *l, const step &s, double k, const double *factor,
+static bool run_batches(const lists *l, const gp_optim_step &s, double k, const double *factor,
                         const begun *own) {
     auto vectors = update<float, GP_f32, 4, R, GIVEN, WRITES>;
     auto narrow = update<float, GP_ANY, 1, R, GIVEN, WRITES>;
@@ -254,7 +255,8 @@ static bool run_batches(const lists *l, const step &s, double k, const double *f
 /* ---- the ops ---- */
 
 /* A step: GIVEN are the lists without rounded, which may be there or not. */
-template <class R, int GIVEN, int WRITES> static bool run_step(const lists *l, const step &s) {
+template <class R, int GIVEN, int WRITES>
+static bool run_step(const lists *l, const gp_optim_step &s) {
     on_device d = on_device_of(l->c, l->rounded + 1);
     begun *own = NULL;
     if (d.steps || d.grad_scale || d.found_inf) {
@@ -269,7 +271,7 @@ template <class R, int GIVEN, int WRITES> static bool run_step(const lists *l, c
 
 GP_C bool CUDA(sgd_step)(const gp_call *c) {
     lists l;
-    step s = sgd_of(c);
+    gp_optim_step s = sgd_of(c);
     if (!open_lists(&l, c, 3, SGD_ROUNDED)) return false;
     return l.given & 4 ? run_step<rule_sgd, 7, SGD_WRITES>(&l, s)
                        : run_step<rule_sgd, 3, SGD_WRITES>(&l, s);
@@ -277,7 +279,7 @@ GP_C bool CUDA(sgd_step)(const gp_call *c) {
 
 GP_C bool CUDA(adam_step)(const gp_call *c) {
     lists l;
-    step s = adam_of(c);
+    gp_optim_step s = adam_of(c);
     if (!open_lists(&l, c, 5, ADAM_ROUNDED)) return false;
     return l.given & 16 ? run_step<rule_adam, 31, ADAM_WRITES>(&l, s)
                         : run_step<rule_adam, 15, ADAM_WRITES>(&l, s);
@@ -285,7 +287,7 @@ GP_C bool CUDA(adam_step)(const gp_call *c) {
 
 GP_C bool CUDA(rmsprop_step)(const gp_call *c) {
     lists l;
-    step s = rmsprop_of(c);
+    gp_optim_step s = rmsprop_of(c);
     if (!open_lists(&l, c, 5, RMSPROP_ROUNDED)) return false;
     switch (l.given & 31) {
     case 31: return run_step<rule_rmsprop, 31, RMSPROP_WRITES>(&l, s);
@@ -297,7 +299,7 @@ GP_C bool CUDA(rmsprop_step)(const gp_call *c) {
 
 GP_C bool CUDA(adagrad_step)(const gp_call *c) {
     lists l;
-    step s = adagrad_of(c);
+    gp_optim_step s = adagrad_of(c);
     return open_lists(&l, c, 3, ADAGRAD_ROUNDED) &&
            run_step<rule_adagrad, 7, ADAGRAD_WRITES>(&l, s);
 }
@@ -306,7 +308,7 @@ GP_C bool CUDA(adagrad_step)(const gp_call *c) {
 GP_C bool CUDA(clip_grad_value)(const gp_call *c) {
     lists l;
     return open_lists(&l, c, 1, 0) &&
-           run_batches<rule_limit, 1, 1>(&l, step{}, c->arg[1].f, NULL, NULL);
+           run_batches<rule_limit, 1, 1>(&l, gp_optim_step{}, c->arg[1].f, NULL, NULL);
 }
 
 /* ---- gradient scaling ---- */
@@ -436,5 +438,5 @@ GP_C bool CUDA(clip_grad_norm)(const gp_call *c) {
     return ok &&
            GP_LAUNCH(c, settle_norm, 1, NORM_THREADS, 0, part, chunks, power, max_norm, out->data,
                      (gp_dtype)out->dtype) &&
-           (isinf(max_norm) || run_batches<rule_scale, 1, 1>(&l, step{}, 0, part, NULL));
+           (isinf(max_norm) || run_batches<rule_scale, 1, 1>(&l, gp_optim_step{}, 0, part, NULL));
 }

@@ -6,7 +6,7 @@
  * thread should have. */
 enum { PARTS = 1024, BLOCKS = 1024, AHEAD = 4, SHARED_FEW = 32 };
 
-static void add_dim(gp_places *s, int64_t dim, int64_t stride) {
+static void add_dim(gp_strided_offsets *s, int64_t dim, int64_t stride) {
     if (dim == 1) return;
     int n = s->ndim;
     if (n && stride == s->stride[n - 1] * s->dim[n - 1]) {
@@ -17,8 +17,8 @@ static void add_dim(gp_places *s, int64_t dim, int64_t stride) {
     s->ndim++;
 }
 
-static void sort_by_memory(gp_places *s) {
-    gp_places from = *s;
+static void sort_by_memory(gp_strided_offsets *s) {
+    gp_strided_offsets from = *s;
     for (int i = 1; i < s->ndim; i++)
         for (int j = i; j > 0 && from.stride[j - 1] > from.stride[j]; j--) {
             int64_t dim = from.dim[j], stride = from.stride[j];
@@ -43,20 +43,20 @@ void gp_reduce_split(const gp_array *x, uint64_t mask, gp_reduction *a) {
     if (a->count == 0) a->red.ndim = 0;
 }
 
-static void close_places(gp_places *s, int64_t numel) {
+static void close_places(gp_strided_offsets *s, int64_t numel) {
     s->wide = numel >= (int64_t)1 << 31;
     for (int d = 0; d < s->ndim && !s->wide; d++) s->by[d] = gp_divide_by((uint32_t)s->dim[d]);
 }
 
 /* Whether all positions of s, in dims from `first` on, are multiples of a vector apart. */
-static bool in_vectors(const gp_places *s, int first) {
+static bool in_vectors(const gp_strided_offsets *s, int first) {
     for (int d = first; d < s->ndim; d++)
         if (s->stride[d] % 16) return false;
     return true;
 }
 
 /* Makes the innermost dim of s run by vectors of `many` elements of `size` bytes. */
-static bool by_vectors(gp_places *s, int many, int64_t size) {
+static bool by_vectors(gp_strided_offsets *s, int many, int64_t size) {
     if (!s->ndim || s->stride[0] != size || s->dim[0] % many || !in_vectors(s, 1)) return false;
     s->dim[0] /= many, s->stride[0] *= many;
     return true;
@@ -130,7 +130,7 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     int64_t size = gp_dtype_sizes[a.dtype];
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
     int many = (native && k->whole[0]) || (half && k->halves[0]) ? (int)(16 / size) : 1;
-    gp_places red = a.red;
+    gp_strided_offsets red = a.red;
     if (many > 1 &&
         !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) && by_vectors(&red, many, size)))
         many = 1;
@@ -147,7 +147,7 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     return a.parts == 1 || run_parts(c, k, a);
 }
 
-static void drop_first(gp_places *s) {
+static void drop_first(gp_strided_offsets *s) {
     for (int d = 1; d < s->ndim; d++) s->dim[d - 1] = s->dim[d], s->stride[d - 1] = s->stride[d];
     s->ndim--;
 }

@@ -15,14 +15,14 @@
 
 /* ---- positions: as gp_loop's, for one array of any size ---- */
 
-typedef struct gp_places {
+typedef struct gp_strided_offsets {
     int ndim;  /* 0: one position */
     bool wide; /* larger than 32-bit divisions allow */
     gp_divider by[GP_MAX_DIM];
     int64_t dim[GP_MAX_DIM], stride[GP_MAX_DIM]; /* the fastest first; bytes */
-} gp_places;
+} gp_strided_offsets;
 
-__device__ static inline int64_t gp_place(const gp_places &s, int64_t i) {
+__device__ static inline int64_t gp_strided_offset(const gp_strided_offsets &s, int64_t i) {
     int64_t off = 0;
 #pragma unroll 1
     for (int d = 0; d < s.ndim - 1; d++) {
@@ -43,20 +43,20 @@ typedef struct gp_reduction {
     int64_t pieces;         /* loads of them: vectors along rows, single elements down columns */
     int64_t width, step; /* columns: size of the kept dim that they run along; bytes between them;
                             short rows: rows of a block */
-    gp_places kept, red; /* columns: kept without that dim */
+    gp_strided_offsets kept, red; /* columns: kept without that dim */
     double p;
 } gp_reduction;
 
 /* ---- loading: raw memory first, so that UNROLL loads overlap ---- */
 
-template <class Type> struct gp_chunk_state { /* elements of compute type, 16 bytes of them */
+template <class Type> struct gp_load_packed { /* elements of compute type, 16 bytes of them */
     typedef Type T;
     enum { MANY = 16 / sizeof(T), UNROLL = 4 };
     typedef gp_vector<T, MANY> Raw;
     __device__ static inline Raw load(const char *p, int) { return *(const Raw *)p; }
     __device__ static inline T number(const Raw &m, int j, int) { return m.v[j]; }
 };
-struct gp_halves { /* 16-bit floats, 16 bytes of them */
+struct gp_load_halves { /* 16-bit floats, 16 bytes of them */
     typedef float T;
     enum { MANY = 8, UNROLL = 4 };
     typedef gp_vector<uint16_t, MANY> Raw;
@@ -65,7 +65,7 @@ struct gp_halves { /* 16-bit floats, 16 bytes of them */
         return dt == GP_f16 ? gp_f16_as_f32(m.v[j]) : gp_bf16_as_f32(m.v[j]);
     }
 };
-template <class Type> struct gp_single { /* one element of any dtype */
+template <class Type> struct gp_load_single { /* one element of any dtype */
     typedef Type T;
     enum { MANY = 1, UNROLL = 4 };
     typedef T Raw;
@@ -114,13 +114,13 @@ __device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &fro
 #pragma unroll
     for (int j = 0; j < LANES; j++) R::start(acc[j]);
     int64_t i = a.pieces * part / a.parts + lane, to = live ? a.pieces * (part + 1) / a.parts : 0;
-    const char *p = a.x + (live ? gp_place(a.kept, o) : 0);
+    const char *p = a.x + (live ? gp_strided_offset(a.kept, o) : 0);
     for (; i < to; i += a.group * L::UNROLL) {
         typename L::Raw v[L::UNROLL];
 #pragma unroll
         for (int u = 0; u < L::UNROLL; u++)
             if (i + u * a.group < to)
-                v[u] = from.load(p + gp_place(a.red, i + u * a.group), a.dtype);
+                v[u] = from.load(p + gp_strided_offset(a.red, i + u * a.group), a.dtype);
 #pragma unroll
         for (int u = 0; u < L::UNROLL; u++) {
             if (i + u * a.group >= to) break;
@@ -157,12 +157,13 @@ __device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &
 #pragma unroll
     for (int j = 0; j < MANY; j++) R::start(acc[j]);
     int64_t i = a.pieces * part / a.parts + y, to = live ? a.pieces * (part + 1) / a.parts : 0;
-    const char *p = a.x + gp_place(a.kept, outer) + (live ? col * a.step : 0);
+    const char *p = a.x + gp_strided_offset(a.kept, outer) + (live ? col * a.step : 0);
     for (; i < to; i += rows * UNROLL) {
         typename L::Raw v[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
-            if (i + u * rows < to) v[u] = from.load(p + gp_place(a.red, i + u * rows), a.dtype);
+            if (i + u * rows < to)
+                v[u] = from.load(p + gp_strided_offset(a.red, i + u * rows), a.dtype);
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             if (i + u * rows >= to) break;
@@ -235,15 +236,18 @@ bool gp_reduce_run(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a
 template <class R> static gp_reducer_kernels gp_kernels_of() {
     typedef typename R::T T;
     gp_reducer_kernels k = {};
-    k.single[0] = gp_rows_kernel<R, gp_single<T>>, k.single[1] = gp_columns_kernel<R, gp_single<T>>;
+    k.single[0] = gp_rows_kernel<R, gp_load_single<T>>,
+    k.single[1] = gp_columns_kernel<R, gp_load_single<T>>;
     if constexpr (!R::LEAN)
-        k.whole[0] = gp_rows_kernel<R, gp_chunk_state<T>>,
-        k.whole[1] = gp_columns_kernel<R, gp_chunk_state<T>>,
-        k.whole[2] = gp_short_kernel<R, gp_chunk_state<T>>,
-        k.whole[3] = gp_narrow_kernel<R, gp_chunk_state<T>>;
+        k.whole[0] = gp_rows_kernel<R, gp_load_packed<T>>,
+        k.whole[1] = gp_columns_kernel<R, gp_load_packed<T>>,
+        k.whole[2] = gp_short_kernel<R, gp_load_packed<T>>,
+        k.whole[3] = gp_narrow_kernel<R, gp_load_packed<T>>;
     if constexpr (!R::LEAN && std::is_same<T, float>::value)
-        k.halves[0] = gp_rows_kernel<R, gp_halves>, k.halves[1] = gp_columns_kernel<R, gp_halves>,
-        k.halves[2] = gp_short_kernel<R, gp_halves>, k.halves[3] = gp_narrow_kernel<R, gp_halves>;
+        k.halves[0] = gp_rows_kernel<R, gp_load_halves>,
+        k.halves[1] = gp_columns_kernel<R, gp_load_halves>,
+        k.halves[2] = gp_short_kernel<R, gp_load_halves>,
+        k.halves[3] = gp_narrow_kernel<R, gp_load_halves>;
     k.parts = gp_parts_kernel<R>;
     k.dtype = gp_memory_of<T>::dtype;
     k.acc = sizeof(typename R::Acc);

@@ -80,7 +80,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_narrow_kernel(gp_reducti
     const int x = (int)threadIdx.x % a.group, y = (int)threadIdx.x / a.group;
     const int rows = GP_THREADS / a.group, width = (int)a.width, across = width * a.fold;
     const int64_t outer = blockIdx.x / a.parts, part = blockIdx.x - outer * a.parts;
-    const char *p = a.x + gp_place(a.kept, outer);
+    const char *p = a.x + gp_strided_offset(a.kept, outer);
     int64_t i = a.pieces * part / a.parts + y, to = a.pieces * (part + 1) / a.parts;
     Acc acc[MANY];
     if (x * MANY >= across) to = 0;

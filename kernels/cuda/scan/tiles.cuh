@@ -7,12 +7,12 @@
 
 #include "kernels/cuda/scan/scan.cuh"
 
-template <int D> struct gp_cell : gp_memory<D> {};
-template <> struct gp_cell<GP_i64> { typedef int64_t type; };
+template <int D> struct gp_scan_element : gp_memory<D> {};
+template <> struct gp_scan_element<GP_i64> { typedef int64_t type; };
 
 /* 16 bytes of elements. */
 template <int D> struct gp_cells {
-    typedef typename gp_cell<D>::type M;
+    typedef typename gp_scan_element<D>::type M;
     enum { V = 16 / sizeof(M) };
     typedef gp_vector<M, V> type;
 };
@@ -149,10 +149,10 @@ __device__ static inline typename S::Acc gp_collect(const gp_tiles &t, int64_t i
 }
 
 /* Where a tile stands: its line, its number there, and the sums that concern it. */
-struct gp_place {
+struct gp_tile_position {
     uint32_t line, part, group, many;
     int64_t tiles, groups, manies; /* the first sums of the line */
-    __device__ gp_place(const gp_tiles &t, uint32_t tile) {
+    __device__ gp_tile_position(const gp_tiles &t, uint32_t tile) {
         uint32_t all = (t.per_line + GP_FAN - 1) / GP_FAN;
         line = gp_quotient(t.by_line, tile), part = tile - line * t.per_line;
         group = part / GP_FAN, many = group / GP_FAN;
@@ -165,7 +165,8 @@ struct gp_place {
 /* Publishes the sums of the 32 and the 1024 tiles that end with one whose sum is `own`. Called by
  * the second and the third warp. */
 template <class S>
-__device__ static inline void gp_tell(const gp_tiles &t, const gp_place &at, typename S::Acc own) {
+__device__ static inline void gp_tell(const gp_tiles &t, const gp_tile_position &at,
+                                      typename S::Acc own) {
     typedef typename S::Acc Acc;
     uint32_t warp = threadIdx.x / GP_WARP;
     bool lead = threadIdx.x % GP_WARP == 0;
@@ -185,7 +186,7 @@ __device__ static inline void gp_tell(const gp_tiles &t, const gp_place &at, typ
 /* Finds what comes before a tile: each of the first three warps one of three sums, in before[].
  * Called by these warps. */
 template <class S>
-__device__ static inline void gp_look_back(const gp_tiles &t, const gp_place &at,
+__device__ static inline void gp_look_back(const gp_tiles &t, const gp_tile_position &at,
                                            typename S::Acc *before) {
     uint32_t warp = threadIdx.x / GP_WARP;
     typename S::Acc sum = S::start();
@@ -219,7 +220,7 @@ template <class S, int D, int W> struct gp_tile {
                                        cells (&raw)[W]) {
         char *p[3];
         if (tile >= t.all) return;
-        gp_place here(t, tile);
+        gp_tile_position here(t, tile);
         gp_scan_line(s, here.line, p);
 #pragma unroll
         for (int k = 0; k < W; k++) raw[k] = gp_read_cells<D>(p[1], at(here.part, k), s.n);
@@ -247,7 +248,7 @@ template <class S, int D, int W> struct gp_tile {
         left[threadIdx.x] = lane ? other : S::start();
     }
     /* Stores the running sums, from `sum` on. */
-    __device__ inline void write(const gp_scan_job &s, const gp_place &here, Acc sum,
+    __device__ inline void write(const gp_scan_job &s, const gp_tile_position &here, Acc sum,
                                  const Acc (&sums)[WARPS]) {
         int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP;
         cells *mine = kept + warp * (W * GP_WARP);
@@ -277,8 +278,8 @@ template <class S, int D, int W> struct gp_tile {
  * three tiles: it publishes one, for which loads of the next are on their way, and then finishes
  * the one before. Warps run ahead of each other by less than a tile: hence three sets of sums. */
 template <class S, int D, int W>
-__global__ static void __launch_bounds__(GP_THREADS,
-                                         gp_tile_blocks(W, sizeof(typename gp_cell<D>::type)))
+__global__ static void
+__launch_bounds__(GP_THREADS, gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type)))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
     typedef gp_tile<S, D, W> room;
@@ -297,7 +298,7 @@ __global__ static void __launch_bounds__(GP_THREADS,
     if (lead) coming = atomicAdd(t.ticket, 1u);
     for (; tile < t.all || last < t.all; last = tile, tile = follows, half ^= 1) {
         Acc own = S::start(), sum = S::start();
-        gp_place here(t, tile < t.all ? tile : 0), at(t, last < t.all ? last : 0);
+        gp_tile_position here(t, tile < t.all ? tile : 0), at(t, last < t.all ? last : 0);
         const bool looks = t.per_line > 1 && warp < 3;
         if (tile < t.all) tiles[half].add(raw, sums[now]);
         if (lead) next[half] = coming;
@@ -335,7 +336,7 @@ template <class S, int D, int W> static bool gp_run_tiles(const gp_call *c, cons
     t.ticket = (unsigned *)(void *)(t.sums + sums);
     if (!gp_cuda_ok(c, cudaMemsetAsync(t.sums, 0, bytes + sizeof *t.ticket, gp_cuda_stream(c))))
         return false;
-    int64_t most = gp_tile_blocks(W, sizeof(typename gp_cell<D>::type)) * gp_cuda_sms(c);
+    int64_t most = gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type)) * gp_cuda_sms(c);
     return GP_LAUNCH(c, kernel, (uint32_t)(t.all < most ? t.all : most), GP_THREADS, 0, s, t);
 }
 

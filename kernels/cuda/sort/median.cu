@@ -4,7 +4,7 @@
 typedef enum kind { MEDIAN, NANMEDIAN, MODE } kind;
 
 typedef struct choice {
-    gp_lines s;
+    gp_sort_lines s;
     const uint32_t *at;
     kind what;
     uint64_t nan; /* the key of NaN, in floats; else one that no element has */

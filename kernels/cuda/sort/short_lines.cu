@@ -6,7 +6,7 @@
 /* A number in the network: a key above its place in the line. */
 template <class C>
 static __global__ void __launch_bounds__(GP_THREADS)
-    sort_slots(gp_lines s, uint32_t slots, uint32_t lines, uint32_t *keys, uint32_t *at) {
+    sort_slots(gp_sort_lines s, uint32_t slots, uint32_t lines, uint32_t *keys, uint32_t *at) {
     __shared__ C room[GP_NET_ROOM];
     const uint32_t threads = slots / GP_NET_EACH, group = threadIdx.x / threads,
                    me = threadIdx.x % threads, line = blockIdx.x * (GP_THREADS / threads) + group,
@@ -39,9 +39,9 @@ static __global__ void __launch_bounds__(GP_THREADS)
     }
 }
 
-bool gp_cuda_short_lines(const gp_lines *s) { return s->n <= GP_NET_ALL && s->bits <= 32; }
+bool gp_cuda_short_lines(const gp_sort_lines *s) { return s->n <= GP_NET_ALL && s->bits <= 32; }
 
-bool gp_cuda_sort_short(const gp_call *c, gp_lines *s, uint32_t *at) {
+bool gp_cuda_sort_short(const gp_call *c, gp_sort_lines *s, uint32_t *at) {
     uint32_t lines = s->x.numel / s->n, slots = gp_net_slots(s->n);
     uint32_t *keys = (uint32_t *)gp_cuda_scratch(c, (size_t)s->x.numel * 4);
     auto kernel = s->bits + GP_NET_BITS <= 32 ? sort_slots<uint32_t> : sort_slots<uint64_t>;

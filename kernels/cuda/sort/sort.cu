@@ -18,7 +18,7 @@ typedef struct part {
 
 /* Keys with the line's number above them, or, where both do not fit, without it. */
 template <class K>
-static __global__ void make_keys(gp_lines s, part p, bool numbered, K *keys, uint32_t *at) {
+static __global__ void make_keys(gp_sort_lines s, part p, bool numbered, K *keys, uint32_t *at) {
     uint32_t i = gp_element();
     int64_t off[1];
     if (i >= p.numel) return;
@@ -41,7 +41,7 @@ typedef struct wanted {
 } wanted;
 
 /* Stores element e, which is number i of the sorted ones, at p. */
-__device__ static inline void write_value(const gp_lines &s, uint32_t i, uint32_t e, char *p) {
+__device__ static inline void write_value(const gp_sort_lines &s, uint32_t i, uint32_t e, char *p) {
     int64_t from[1];
     uint64_t bits;
     if (s.keys && gp_bits_of_key(gp_kept_key(s, i), s.dt, &bits)) {
@@ -54,7 +54,7 @@ __device__ static inline void write_value(const gp_lines &s, uint32_t i, uint32_
 
 /* Arrays: values, indices; either may be the other. */
 static __global__ void __launch_bounds__(GP_THREADS)
-    write_lines(gp_lines s, gp_loop<2> out, wanted w, bool values, bool indices) {
+    write_lines(gp_sort_lines s, gp_loop<2> out, wanted w, bool values, bool indices) {
     uint32_t o = gp_element();
     int64_t off[2];
     if (o >= out.numel) return;
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
     if (indices) *(int64_t *)(out.data[1] + off[1]) = e - gp_quotient(w.by_n, e) * s.n + 1;
 }
 
-static bool sort_narrow(const gp_call *c, gp_lines *s, part p, int bits, uint32_t **at) {
+static bool sort_narrow(const gp_call *c, gp_sort_lines *s, part p, int bits, uint32_t **at) {
     uint32_t *keys = (uint32_t *)gp_cuda_scratch(c, (size_t)p.numel * 4);
     auto kernel = make_keys<uint32_t>;
     if (!keys || !GP_LAUNCH(c, kernel, gp_blocks(p.numel), GP_THREADS, 0, *s, p, true, keys, *at) ||
@@ -76,7 +76,7 @@ static bool sort_narrow(const gp_call *c, gp_lines *s, part p, int bits, uint32_
 }
 
 /* Keys of 64 bits have no space for the line: a second, stable sort brings lines together. */
-static bool sort_wide(const gp_call *c, gp_lines *s, part p, int line_bits, uint32_t **at) {
+static bool sort_wide(const gp_call *c, gp_sort_lines *s, part p, int line_bits, uint32_t **at) {
     uint32_t n = p.numel;
     bool room = s->bits + line_bits <= 64;
     uint64_t *keys = (uint64_t *)gp_cuda_scratch(c, (size_t)n * 8);
@@ -100,14 +100,15 @@ static gp_array turned(const gp_array *a, int d) {
     return r;
 }
 
-static bool sort_part(const gp_call *c, gp_lines *s, part p, uint32_t **at) {
+static bool sort_part(const gp_call *c, gp_sort_lines *s, part p, uint32_t **at) {
     int line_bits = gp_bits((uint64_t)(s->x.numel / s->n - 1));
     if (!p.chosen && gp_cuda_short_lines(s)) return gp_cuda_sort_short(c, s, *at);
     return s->bits + line_bits <= 32 ? sort_narrow(c, s, p, s->bits + line_bits, at)
                                      : sort_wide(c, s, p, line_bits, at);
 }
 
-static bool open_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s) {
+static bool open_lines(const gp_call *c, const gp_array *x, int d, bool descending,
+                       gp_sort_lines *s) {
     if (x->numel > INT32_MAX)
         return gp_fail("%s: %lld elements are more than one call takes (2147483647)", c->op->name,
                        (long long)x->numel);
@@ -139,8 +140,8 @@ static bool adjacent(const gp_call *c, const gp_array *a, gp_array *to) {
     return to->data != NULL;
 }
 
-bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s,
-                        uint32_t **at) {
+bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending,
+                        gp_sort_lines *s, uint32_t **at) {
     gp_array lines;
     if (apart(x, d)) {
         gp_array xt = turned(x, d);
@@ -157,7 +158,7 @@ bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descend
 enum { AHEAD = 4 }; /* elements that a thread reads before it uses the first */
 
 /* The address of element number `from`, the first of a line. */
-__device__ static inline const char *line_at(const gp_lines &s, uint32_t from) {
+__device__ static inline const char *line_at(const gp_sort_lines &s, uint32_t from) {
     int64_t off[1];
     gp_offsets(s.x, from, off);
     return s.x.data[0] + off[0];
@@ -165,7 +166,7 @@ __device__ static inline const char *line_at(const gp_lines &s, uint32_t from) {
 
 /* The keys of this thread's next AHEAD elements, GP_THREADS apart from `first` on, of a line;
  * returns how many there are. */
-__device__ static inline int keys_ahead(const gp_lines &s, const char *line, uint32_t first,
+__device__ static inline int keys_ahead(const gp_sort_lines &s, const char *line, uint32_t first,
                                         uint64_t (&key)[AHEAD]) {
     const int size = gp_bytes_of(s.dt);
     int have = 0;
@@ -207,7 +208,7 @@ __device__ static inline void find_digit(const uint32_t *digits, uint32_t *left,
 /* One block per line: stores the numbers of its first k elements by key in `to`, in their own order
  * (of equal ones the first in the line); `last`: only that of the k-th. */
 static __global__ void __launch_bounds__(GP_THREADS)
-    select_lines(gp_lines s, uint32_t k, bool last, uint32_t *to) {
+    select_lines(gp_sort_lines s, uint32_t k, bool last, uint32_t *to) {
     __shared__ uint32_t digits[256], left;
     __shared__ uint64_t kth;
     uint32_t from = blockIdx.x * s.n, me = threadIdx.x;
@@ -274,8 +275,8 @@ __device__ static inline void bits_of(const char *const (&p)[N], K (&to)[N]) {
 /* The keys of a thread's elements among m: element j of warp w is 32 * (w * N + j) + lane.
  * place(i): of element i in its line. Beyond m: the largest key. */
 template <class K, int N, class F>
-__device__ static inline void part_keys(const gp_lines &s, const char *line, uint32_t m, F place,
-                                        K (&key)[N]) {
+__device__ static inline void part_keys(const gp_sort_lines &s, const char *line, uint32_t m,
+                                        F place, K (&key)[N]) {
     const uint32_t mine = threadIdx.x / 32 * 32 * N + threadIdx.x % 32;
     const char *p[N];
 #pragma unroll
@@ -322,7 +323,7 @@ __device__ static inline K kth_key(const K (&key)[N], int bits, uint32_t k, uint
 /* One block per part: stores the numbers of its first k elements, in their own order. */
 template <class K, bool CHOSEN>
 static __global__ void __launch_bounds__(GP_THREADS)
-    select_parts(gp_lines s, parts p, uint32_t *to) {
+    select_parts(gp_sort_lines s, parts p, uint32_t *to) {
     enum { EACH = in_part<K>::EACH, WARPS = GP_THREADS / 32 };
     __shared__ uint32_t less[WARPS], same[WARPS];
     const uint32_t line = blockIdx.x / p.parts, part = blockIdx.x - line * p.parts,
@@ -364,7 +365,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
 /* The first k elements of each line, found among those of its parts, and again until they are in
  * one part; sorted, in *at. */
 template <class K>
-static bool select_by_parts(const gp_call *c, gp_lines *s, uint32_t k, uint32_t **at) {
+static bool select_by_parts(const gp_call *c, gp_sort_lines *s, uint32_t k, uint32_t **at) {
     enum { ALL = in_part<K>::ALL };
     uint32_t lines = s->x.numel / s->n;
     parts p = {s->n, (s->n + ALL - 1) / ALL, k, NULL};
@@ -379,7 +380,7 @@ static bool select_by_parts(const gp_call *c, gp_lines *s, uint32_t k, uint32_t 
 }
 
 /* Lines of several parts, where few of a part are wanted. */
-static bool few_of_parts(const gp_lines *s, int64_t k) {
+static bool few_of_parts(const gp_sort_lines *s, int64_t k) {
     int64_t all = in_part<uint32_t>::ALL;
     if (s->bits > 32) all = in_part<uint64_t>::ALL;
     return s->n > all / 2 && k <= all / 16;
@@ -387,13 +388,13 @@ static bool few_of_parts(const gp_lines *s, int64_t k) {
 
 /* One block handles a line and reads it 5 to 9 times, so long lines must be enough for the whole
  * device; and sorting what was found must be worth it. */
-static bool few_of_many(const gp_lines *s, int64_t count, bool last) {
+static bool few_of_many(const gp_sort_lines *s, int64_t count, bool last) {
     uint32_t lines = s->x.numel / s->n;
     return s->n >= 512 && (last || count * 4 <= s->n) && (s->n <= 16384 || lines >= 256);
 }
 
 /* In place of all sorted lines: the first `count` of each, or the one at `first`. */
-static bool select_part(const gp_call *c, gp_lines *s, int64_t first, int64_t count,
+static bool select_part(const gp_call *c, gp_sort_lines *s, int64_t first, int64_t count,
                         uint32_t **at) {
     uint32_t lines = s->x.numel / s->n;
     bool last = count == 1;
@@ -411,7 +412,7 @@ static bool select_part(const gp_call *c, gp_lines *s, int64_t first, int64_t co
 static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t count,
                 const gp_array *values, const gp_array *indices) {
     const gp_array *x = gp_in(c, 0), *any = values ? values : indices;
-    gp_lines s;
+    gp_sort_lines s;
     uint32_t *at;
     if (any->numel == 0) return true;
     gp_array v = any->ndim == x->ndim ? turned(any, d) : *any, ix = v;

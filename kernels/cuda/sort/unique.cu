@@ -83,13 +83,13 @@ static gp_array fronted(const gp_array *out, int d) {
 
 /* ---- runs of elements, by a walk that keeps a bit for each ---- */
 
-/* Tests whether an element begins a run: see gp_truth. */
+/* Tests whether an element begins a run: see gp_nonzero_test. */
 struct begins_run {
     const char *x;
     gp_dtype dt;
     __device__ unsigned rounds(const gp_loop<2> &l, uint32_t first) const {
         const int size = gp_bytes_of(dt);
-        return gp_walk_rounds(l, size, first, [=, *this](uint64_t v, const char *p) {
+        return gp_compaction_rounds(l, size, first, [=, *this](uint64_t v, const char *p) {
             return p == x || differ(p - size, (const char *)&v, dt);
         });
     }
@@ -113,8 +113,8 @@ template <class E> struct take_run {
     }
 };
 template <class E>
-static bool take_runs(const gp_call *c, const gp_walk *w, const runs *r, char *to) {
-    return gp_walk_run(c, w, take_run<E>{(E *)(void *)to, *r});
+static bool take_runs(const gp_call *c, const gp_compaction *w, const runs *r, char *to) {
+    return gp_compaction_run(c, w, take_run<E>{(E *)(void *)to, *r});
 }
 
 /* Whether walk_runs serves: elements whose own runs are not asked for. */
@@ -123,17 +123,17 @@ static bool walks(const runs *r, const gp_array *to) {
 }
 
 /* x: r's elements as an array. */
-static bool walk_begin(const gp_call *c, runs *r, const gp_array *x, gp_walk *w) {
+static bool walk_begin(const gp_call *c, runs *r, const gp_array *x, gp_compaction *w) {
     gp_array line = *x;
     line.ndim = 1, line.dim[0] = r->n, line.stride[0] = 1, line.data = (char *)r->x;
-    if (!gp_walk_begin_by(c, w, &line, &line, begins_run{r->x, r->dt})) return false;
+    if (!gp_compaction_begin_by(c, w, &line, &line, begins_run{r->x, r->dt})) return false;
     r->total = w->before + w->blocks;
     if (r->counts && !(r->starts = (int64_t *)gp_cuda_scratch(c, (size_t)(r->most + 1) * 8)))
         return false;
     return true;
 }
 
-static bool walk_runs(const gp_call *c, const runs *r, const gp_walk *w, const gp_array *to) {
+static bool walk_runs(const gp_call *c, const runs *r, const gp_compaction *w, const gp_array *to) {
     if (r->exact && !GP_LAUNCH(c, check_total, 1, 1, 0, *r)) return false;
     return GP_BY_SIZE(r->size, take_runs, c, w, r, to->data) &&
            (!r->counts || GP_LAUNCH(c, count_runs, gp_blocks(r->most), GP_THREADS, 0, *r));
@@ -179,7 +179,7 @@ static bool run(const gp_call *c, const gp_array *order, int inverse_at, int d,
         r.counts = (int64_t *)gp_out(c, next)->data;
     if (r.n == 0) return true;
     r.fault = gp_cuda_fault(c, texts, 1);
-    gp_walk w;
+    gp_compaction w;
     if (walks(&r, &to)) return walk_begin(c, &r, x, &w) && walk_runs(c, &r, &w, &to);
     return find_runs(c, &r) && write_runs(c, &r, &to);
 }
@@ -201,7 +201,7 @@ GP_C bool CUDA(distinct)(const gp_call *c) {
     sort.arg[0].a = x, sort.outa[0] = &sorted, sort.nargs = 2;
     sort.arg[1] = gp_value{};
     sort.arg[1].kind = GP_INT, sort.arg[1].i = 1;
-    gp_walk w;
+    gp_compaction w;
     return CUDA(msort)(&sort) && walk_begin(c, &r, x, &w) &&
            GP_LAUNCH(c, note_total, 1, 1, 0, r.total, (int64_t *)gp_out(c, 1)->data) &&
            (r.n == 0 || walk_runs(c, &r, &w, gp_out(c, 0)));

@@ -89,7 +89,7 @@ static void safetensors(const uint8_t *data, size_t n) {
 /* ---- profiles ---- */
 
 /* The rows of any record add up to its wall time. */
-static void add_up(const gp_prof *p, gp_group group) {
+static void add_up(const gp_prof *p, gp_group_by group) {
     gp_rows *r = gp_rows_new(p, group);
     int64_t cpu = 0, dev = 0;
     EXPECT(r || *gp_error());
@@ -144,7 +144,7 @@ static void trace(const uint8_t *data, size_t n) {
     gp_prof *p = gp_prof_load(&file, 1, 1 << 24);
     EXPECT(p || *gp_error());
     if (!p) return;
-    for (int group = 0; group < GP_GROUPS; group++) add_up(p, (gp_group)group);
+    for (int group = 0; group < GP_GROUPS; group++) add_up(p, (gp_group_by)group);
     use(p);
     EXPECT(gp_trace_write(p, saved) && gp_prof_save(p, saved));
     gp_prof *same = gp_prof_load(&again, 1, 1 << 26);

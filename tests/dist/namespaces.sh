@@ -102,7 +102,7 @@ else
 fi
 
 # Wide limits: other programs hold up the ranks, which no link does less than it is made to. What is measured on a quiet machine is in
-# docs/distributed.md.
+# docs/distributed-reference.md.
 cat >y.lua <<'E2'
 local function job(n)
     local files = {}

@@ -345,9 +345,9 @@ and 6.2 us. Of a host more was not measured, so gpush prints no bound for these 
 local ORIGIN <const> = [[
 ## The pairs
 
-Measured at commit %s on %s, %d processors: medians of %d runs of each program (of loaders' %d), in
-turns. The load was %.2f at the start; others took %.1f %% of the processors' time then, and at most
-%.1f %% during a pair.
+Measured at commit %s on %s, %d processors: medians of %d runs
+of each program (of loaders' %d), in turns. The load was %.2f at the start; others took %.1f %% of
+the processors' time then, and at most %.1f %% during a pair.
 ]]
 
 local function document()

@@ -124,8 +124,7 @@ looked_at() {
     while IFS= read -r line; do
         case $line in
             "not ok "*" ms") if busy; then tap_skip "$page: ${line#not ok }: the machine is busy"; else tap_ok 1 "$page: ${line#not ok }"; fi ;;
-            "not ok "*) tap_ok 1 "$page: ${line#not ok }" ;;
-            "ok "*) tap_ok 0 "$page: ${line#ok }" ;;
+            "ok "* | "not ok "*) [[ $line == ok* ]]; tap_ok $? "$page: ${line#*ok }" ;;
             "figures "*) echo "# $page: ${line#figures }" ;;
         esac
         n=$((n + 1))

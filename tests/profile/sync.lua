@@ -359,9 +359,9 @@ t.is(#sync.lines(), 0, "what does not wait leaves nothing")
 for i = 1, 3000 do z = z + 1 end
 t.is(total(), total "queue", "a full launch queue is no more than recorded")
 sync.mode = "error"
-for i = 1, 3000 do z = z + 1 end
-t.ok(true, "and never refused")
+local went, refused = pcall(function() for i = 1, 3000 do z = z + 1 end end)
 sync.mode = "off"
+t.is({ went, refused }, { true }, "and never refused")
 
 -- ---- bad input ----
 t.error(function() sync.mode = "loud" end,

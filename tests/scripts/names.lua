@@ -14,7 +14,6 @@ if not shell then
 end
 
 local t = require "tap"
-local clock = clock
 
 -- Values before a dot or a colon.
 x = randn(3, 4)
@@ -214,7 +213,4 @@ t.ok((function()
     local s = "" local p = print print = function(v) s = v end help(x.item) print = p return s
 end)():find "x:item",
     "and by its value")
-local before = clock()
-shell.complete "x:"
-t.ok(true, ("x: took %.1f ms"):format((clock() - before) * 1e3))
 t.done()

@@ -171,8 +171,8 @@ for line, lua in pairs { ["x[1] = nan"] = "x[1] = 0/0", ["x[1] = -inf"] = "x[1] 
     local _, message = run(line)
     t.is(hint(line, message), lua, line)
 end
-t.ok(typed + hinted > 1400, ("%d lines are hinted, %d run as typed"):format(hinted, typed))
-t.ok(true, ("a hint takes %.2f ms"):format(seconds / hinted * 1e3))
+t.ok(typed + hinted > 1400, ("%d lines are hinted, in %.2f ms each, %d run as typed"):format(hinted,
+    seconds / hinted * 1e3, typed))
 
 -- Whatever stands in a hint is Lua: what is said in words is a comment.
 local bad = {}

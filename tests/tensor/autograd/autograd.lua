@@ -173,11 +173,15 @@ do -- length and memory
     y:sum():backward()
     t.is(list(a.grad), { 1 }, "a chain of 100000")
     y = a
-    for _ = 1, 100000 do y = y * 1 end
+    collectgarbage()
+    collectgarbage()
+    local before = g.memory "cpu".in_use
+    for _ = 1, 100000 do y = y * a end
+    t.ok(g.memory "cpu".in_use > before + 1e6, "a chain keeps what its gradients need")
     y = nil
     collectgarbage()
     collectgarbage()
-    t.ok(true, "a chain is freed without recursion")
+    t.is(g.memory "cpu".in_use, before, "and is freed whole, without recursion")
 end
 
 do -- ties and edges, as PyTorch has them

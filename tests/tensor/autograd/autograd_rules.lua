@@ -43,8 +43,7 @@ do -- NaN
         local _ <close> = detect()
         fails(function() leaf(-1):sqrt():sum():backward() end, "sqrt", "a region for a block")
     end
-    leaf(-1):sqrt():sum():backward()
-    t.ok(true, "which ends with it")
+    t.ok(pcall(function() leaf(-1):sqrt():sum():backward() end), "which ends with it")
     a.grad = nil
 end
 

@@ -147,14 +147,16 @@ static void streams_overlap(void) {
     double best = 9, plain = 9, shared = 0;
     for (int k = 0; k < 10 && shared < 0.5; k++) shared = fmax(shared, shared_time(s));
     tap_ok(shared >= 0.5, "two streams work at the same time (%.0f %% of it)", shared * 100);
-    for (int k = 0; k < (SANITIZED ? 1 : 4) && best > 0.75; k++) {
+    for (int k = 0; k < (SANITIZED ? 1 : 8) && best > 0.75; k++) {
         double one = seconds_on(s, 1, 10) + seconds_on(s + 1, 1, 10), two = seconds_on(s, 2, 10),
                p = plain_threads();
         if (two / one < best) best = two / one;
         if (p < plain) plain = p;
     }
-    if (best > 0.75) tap_skip("the machine is too busy to show that overlapping streams save time");
-    else tap_ok(true, "two streams take %.2f of the sum of each, plain threads %.2f", best, plain);
+    if (SANITIZED || plain > 0.75) tap_skip("no second processor to show what overlap saves");
+    else
+        tap_ok(best < plain + 0.25, "two streams take %.2f of the sum of each, plain threads %.2f",
+               best, plain);
 }
 
 static void events_order_streams(void) {

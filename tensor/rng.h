@@ -131,24 +131,39 @@ GP_RNG_FN void gp_normal_f32(uint32_t w1, uint32_t w2, float out[2]) {
     gp_normal_pair(w2, gp_radius(x, k, gp_log_polynomial(x)), gp_sine(a), gp_cosine(a), out);
 }
 
-/* The logarithm of a uniform number from (0, 1), after fdlibm's. */
-GP_RNG_FN double gp_log_uniform(uint64_t w) {
-    double u = ((double)(int64_t)(w >> 12) + 0.5) * 0x1p-52, m;
+/* What fdlibm's logarithm of 1 + f adds to f by h = f^2 / 2 and t = f / (2 + f), for f in
+ * [sqrt(1/2)
+ * - 1, sqrt(2) - 1]: log(1 + f) = f - h + t (h + p). */
+GP_RNG_FN double gp_log_series(double t) {
+    double z = t * t;
+    return z *
+           (6.666666666666735130e-1 +
+            z * (3.999999999940941908e-1 +
+                 z * (2.857142874366239149e-1 +
+                      z * (2.222219843214978396e-1 +
+                           z * (1.818357216161805012e-1 +
+                                z * (1.531383769920937332e-1 + z * 1.479819860511658591e-1))))));
+}
+/* log(1 + f) - f for such f, without cancellation. */
+GP_RNG_FN double gp_log1p_less(double f) {
+    double t = f / (2 + f), h = 0.5 * f * f;
+    return t * (h + gp_log_series(t)) - h;
+}
+/* The logarithm of u, a normal number above 0, after fdlibm's. */
+GP_RNG_FN double gp_log(double u) {
+    double m;
     int64_t bits, e;
     memcpy(&bits, &u, 8);
     e = (bits - 0x3fe6a09e667f3bcd) >> 52;
     bits -= (int64_t)((uint64_t)e << 52);
     memcpy(&m, &bits, 8);
-    double f = m - 1, t = f / (2 + f), z = t * t, h = 0.5 * f * f, k = (double)e;
-    double p =
-        z * (6.666666666666735130e-1 +
-             z * (3.999999999940941908e-1 +
-                  z * (2.857142874366239149e-1 +
-                       z * (2.222219843214978396e-1 +
-                            z * (1.818357216161805012e-1 +
-                                 z * (1.531383769920937332e-1 + z * 1.479819860511658591e-1))))));
+    double f = m - 1, t = f / (2 + f), h = 0.5 * f * f, k = (double)e;
     return k * 6.93147180369123816490e-1 -
-           ((h - (t * (h + p) + k * 1.90821492927058770002e-10)) - f);
+           ((h - (t * (h + gp_log_series(t)) + k * 1.90821492927058770002e-10)) - f);
+}
+/* The logarithm of a uniform number from (0, 1). */
+GP_RNG_FN double gp_log_uniform(uint64_t w) {
+    return gp_log(((double)(int64_t)(w >> 12) + 0.5) * 0x1p-52);
 }
 
 /* The same in f64; sine and cosine after fdlibm's. */

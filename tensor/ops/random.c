@@ -91,6 +91,8 @@ bool infer_bernoulli(gp_call *c, gp_meta *m) {
     return true;
 }
 
+bool infer_poisson(gp_call *c, gp_meta *m) { return like(c, m); }
+
 /* Arguments: x, num_samples, replacement. */
 bool infer_multinomial(gp_call *c, gp_meta *m) {
     const gp_tensor *x = c->arg[0].t;
@@ -124,10 +126,10 @@ bool infer_dropout_grad(gp_call *c, gp_meta *m) { return dropped(c, m, "g"); }
 
 /* ---- gradients ---- */
 
-/* The tensor is overwritten: its old values have no gradient. */
+/* The tensor is overwritten, or only says what to draw: its values have no gradient. */
 static bool nothing(gp_vjp *v) { return true; }
 const gp_rule vjp_uniform = {nothing, NULL}, vjp_normal = {nothing, NULL},
-              vjp_bernoulli = {nothing, NULL};
+              vjp_bernoulli = {nothing, NULL}, vjp_poisson = {nothing, NULL};
 
 static bool dropout(gp_vjp *v) {
     gp_give(v, 0,

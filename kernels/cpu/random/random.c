@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/common/poisson.h"
 #include "kernels/cpu/random/philox.h"
 #include "kernels/cpu/runtime/nontemporal.h"
 #include "kernels/cpu/runtime/kernel.h"
@@ -188,21 +189,23 @@ bool CPU(randint)(const gp_call *c) {
     return generate(&r);
 }
 
-/* ---- bernoulli ---- */
+/* ---- distributions by element: bernoulli, poisson ---- */
+
+/* The n elements of x from `at` on, as f64. */
+static void elements(const random_job *r, int64_t at, int64_t n, double *v) {
+    const gp_array *x = gp_in(r->c, 0);
+    laying l = {.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .values = (char *)v, .size = 8};
+    pieces(x, at, n, fetch, &l);
+}
 
 /* 1 where a uniform number is below the probability: argument p, or the element of x itself. */
 static void chances(const random_job *r, int64_t at, int64_t n, void *values) {
     int64_t *v = values;
     uint64_t w[GP_BLOCK];
     double p[GP_BLOCK];
-    const gp_array *x = gp_in(r->c, 0);
-    if (gp_given(r->c, 1)) {
+    if (gp_given(r->c, 1))
         for (int64_t i = 0; i < n; i++) p[i] = r->a;
-    } else {
-        laying l = {
-            .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .values = (char *)p, .size = 8};
-        pieces(x, at, n, fetch, &l);
-    }
+    else elements(r, at, n, p);
     int bad = 0;
     wide_words(r, at, w);
     for (int64_t i = 0; i < n; i++) {
@@ -219,6 +222,23 @@ bool CPU(bernoulli)(const gp_call *c) {
             c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f;
     generate(&r);
     return !r.bad || gp_fail("bernoulli: a probability in 'x' is not between 0 and 1");
+}
+
+/* Numbers of Poisson's distribution, at the rates in x. */
+static void counts(const random_job *r, int64_t at, int64_t n, void *values) {
+    double *v = values;
+    elements(r, at, n, v);
+    for (int64_t i = 0; i < n; i++) {
+        bool ok = v[i] >= 0 && v[i] < (double)INFINITY;
+        if (ok) v[i] = gp_poisson(v[i], r->c->seed, r->c->counter, (uint64_t)(at + i));
+        else ((random_job *)r)->bad = true;
+    }
+}
+
+bool CPU(poisson)(const gp_call *c) {
+    random_job r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_f64, .fn = counts};
+    generate(&r);
+    return !r.bad || gp_fail("poisson: a rate in 'x' is negative, infinite or NaN");
 }
 
 /* ---- randperm ---- */

@@ -3,7 +3,8 @@
  * Philox give four elements (two where they need 64 bits). Limit: writing them. */
 #define GP_RNG_FN __device__ static inline
 #include "kernels/cuda/runtime/loop.cuh"
-#include "tensor/rng.h"
+
+#include "kernels/common/poisson.h"
 
 /* Generators turn a counter's four words into EACH numbers. */
 typedef struct draw {
@@ -348,6 +349,37 @@ GP_C bool CUDA(bernoulli)(const gp_call *c) {
         int rounds = rounds_of(blocks);
         return GP_LAUNCH(c, kernel, gp_blocks(blocks, rounds * GP_THREADS), GP_THREADS, 0, k, d,
                          rounds);
+    });
+}
+
+/* ---- poisson: rejection makes threads of a warp wait for the slowest. Limit: arithmetic ---- */
+
+/* Element at of array 0, at the rate in array 1; as the CPU does it, in f64. */
+__global__ static void __launch_bounds__(GP_THREADS)
+    poisson_kernel(gp_loop<2> l, gp_dtype dt, int64_t first, draw d, gp_fault_at fault) {
+    uint32_t at = gp_element();
+    int64_t off[2];
+    if (at >= l.numel) return;
+    gp_offsets(l, at, off);
+    double rate = gp_load_as<double>(l.data[1] + off[1], dt);
+    if (!(rate >= 0 && rate < (double)INFINITY)) {
+        gp_fault_note(fault, 1);
+        return;
+    }
+    double v = gp_poisson(rate, d.seed, d.counter, (uint64_t)(first + at));
+    gp_store_as<double>(l.data[0] + off[0], dt, v);
+}
+
+GP_C bool CUDA(poisson)(const gp_call *c) {
+    static const char *const texts[] = {"poisson: a rate in 'x' is negative, infinite or NaN"};
+    const gp_array *out = gp_out(c, 0), *const arrays[2] = {out, gp_in(c, 0)};
+    draw d = {};
+    if (out->numel == 0) return true;
+    d.seed = c->seed, d.counter = c->counter;
+    gp_fault_at fault = gp_cuda_fault(c, texts, 1);
+    return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<2> &l, int64_t first) {
+        return GP_LAUNCH(c, poisson_kernel, gp_blocks(l.numel), GP_THREADS, 0, l,
+                         (gp_dtype)out->dtype, first, d, fault);
     });
 }
 

@@ -1,4 +1,5 @@
--- Random numbers of distributions: poisson. How often numbers are drawn is compared, by the sum of (seen - expected)^2 / expected, with what the
+-- Random numbers of distributions: poisson, exponential_, geometric_, cauchy_, log_normal_. How
+-- often numbers are drawn is compared, by the sum of (seen - expected)^2 / expected, with what the
 -- distribution's formula says, computed here. All seeds are fixed, so a result never changes.
 local t = require "tap"
 local g = require "gpush"
@@ -88,4 +89,71 @@ for _, bad in ipairs { -1.0, math.huge, 0 / 0 } do
 end
 t.error(function() g.tensor { 1, 2 }:poisson() end, "poisson: .*i64", "rates that are integers")
 
+-- ---- fills ----
+
+-- x's numbers in ten classes of equal probability, by the distribution's function.
+local function uniform_after(x, name, cdf)
+    local seen, expected = {}, {}
+    for _, v in ipairs(x:tolist()) do
+        local class = math.min(9, math.floor(cdf(v) * 10)) + 1
+        seen[class] = (seen[class] or 0) + 1
+    end
+    for i = 1, 10 do expected[i] = x:numel() / 10 end
+    local ok, sum = fits(seen, expected)
+    t.ok(ok, ("%s of %s: chi-square is %s"):format(name, x.dtype, sum))
+end
+-- The normal distribution's function. Source: Abramowitz and Stegun, 26.2.17, to 1e-7.
+local function normal(z)
+    local k = 1 / (1 + 0.2316419 * math.abs(z))
+    local upper = math.exp(-z * z / 2) / (2 * math.pi) ^ 0.5 * k * (0.319381530 + k *
+        (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))))
+    return z > 0 and 1 - upper or upper
+end
+for _, dtype in ipairs { "f64", "f32", "bf16" } do
+    g.manual_seed(4)
+    local n = dtype == "bf16" and 2000 or 20000 -- of few digits, edges of classes are coarse
+    local o = { dtype = dtype }
+    uniform_after(g.empty(n, o):exponential_(2), "exponential_",
+        function(v) return 1 - math.exp(-2 * v) end)
+    uniform_after(g.empty(n, o):cauchy_(1, 0.5), "cauchy_",
+        function(v) return math.atan((v - 1) / 0.5) / math.pi + 0.5 end)
+    uniform_after(g.empty(n, o):log_normal_(0.5, 0.8), "log_normal_",
+        function(v) return normal((math.log(v) - 0.5) / 0.8) end)
+end
+for _, dtype in ipairs { "f32", "i64", "u8" } do
+    g.manual_seed(8)
+    local seen, expected, least = {}, {}, math.huge
+    for _, k in ipairs(g.zeros({ 20000 }, dtype):geometric_(0.3):tolist()) do
+        least = math.min(least, k)
+        k = math.min(math.tointeger(k), 15)
+        seen[k] = (seen[k] or 0) + 1
+    end
+    for k = 1, 14 do expected[k] = 20000 * 0.3 * 0.7 ^ (k - 1) end
+    expected[15] = 20000 * 0.7 ^ 14
+    local ok, sum = fits(seen, expected)
+    t.ok(ok and least == 1, ("geometric_ of %s: chi-square is %s"):format(dtype, sum))
+end
+t.is(g.zeros(3):geometric_(1):tolist(), { 1, 1, 1 }, "geometric_ of a sure success")
+t.close(g.zeros({ 1000 }, "f64"):geometric_(1e-12):mean():item() * 1e-12, 1, 0.2,
+    "geometric_ of a rare one")
+for _, name in ipairs { "exponential_", "cauchy_", "log_normal_" } do
+    local function fill(dev)
+        g.manual_seed(5)
+        local y = g.zeros(3, 5, { device = dev })
+        t.ok(rawequal(y[name](y), y), name .. " returns what it filled")
+        return y:to "cpu"
+    end
+    t.close(fill("sim"):tolist(), fill("cpu"):tolist(), 0, name .. " on sim")
+end
+t.error(function() g.zeros(2):exponential_(0) end,
+    "exponential_: argument 'lambd': expected a number above 0, got 0", "no rate")
+t.error(function() g.zeros(2):geometric_(1.5) end,
+    "geometric_: argument 'p': expected a number above 0, up to 1, got 1.5", "no probability")
+t.error(function() g.zeros(2):cauchy_(0, -1) end, "argument 'sigma': expected a number above 0",
+    "a negative width")
+t.error(function() g.zeros({ 2 }, "i64"):exponential_() end, "exponential_: dtype i64",
+    "an integer for a time")
+t.error(function() g.zeros(2, { requires_grad = true }):exponential_() end,
+    "requires gradients is written in place",
+    "a leaf is not written")
 t.done()

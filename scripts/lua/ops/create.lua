@@ -1,7 +1,8 @@
 --!plain
 -- Composites: tensors made from a shape or like another tensor. See define in init.lua.
 local require = ...
-local gpush, define, fail = require "gpush", require "ops".define, require "fail"
+local gpush, define = require "gpush", require "ops".define
+local fail, bad = require "fail", require "ops.bad"
 
 -- The options of a tensor like x: absent ones are x's.
 local function like(x, dtype, device)
@@ -67,6 +68,47 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
             fail("normal: shape, dtype and device are those of the tensors 'mean' and 'std'")
         end
         return gpush.addcmul(mean, gpush.randn_like(mean + std), std)
+    end }
+
+-- ---- x filled with random numbers of a distribution ----
+
+-- Uniform numbers in [0, 1) for x, in f32 where it is of 16 bits or of integers.
+local function uniform(x)
+    return gpush.rand(x.shape, { dtype = x.dtype == "f64" and "f64" or "f32", device = x.device })
+end
+
+local function above_0(op, name, value)
+    if not (value > 0) then bad(op, name, "a number above 0", value) end
+end
+
+define { "exponential_", sig = "tensor x, float lambd=1",
+    help = "x filled with random numbers, lambd exp(-lambd t) dense at t", dtypes = "floats",
+    strict = "f64 f32 bf16 f16", fn = function(x, lambd)
+        above_0("exponential_", "lambd", lambd)
+        return x:copy_((-uniform(x)):log1p() * (-1 / lambd))
+    end }
+
+define { "geometric_", sig = "tensor x, float p",
+    help = "x filled with random counts, k with probability p (1 - p) ^ (k - 1)",
+    sample = "f(3), 0.5", dtypes = "numbers", strict = "numbers", fn = function(x, p)
+        if not (p > 0 and p <= 1) then bad("geometric_", "p", "a number above 0, up to 1", p) end
+        if p == 1 then return x:fill_(1) end
+        local failure = p < 1e-5 and -p * (1 + p / 2) or math.log(1 - p) -- the logarithm of 1 - p
+        return x:copy_(((-uniform(x)):log1p() / failure):ceil():clamp(1))
+    end }
+
+define { "cauchy_", sig = "tensor x, float median=0, float sigma=1",
+    help = "x filled with random numbers of Cauchy's distribution", dtypes = "floats",
+    strict = "f64 f32 bf16 f16", fn = function(x, median, sigma)
+        above_0("cauchy_", "sigma", sigma)
+        return x:copy_(((uniform(x) - 0.5) * math.pi):tan() * sigma + median)
+    end }
+
+define { "log_normal_", sig = "tensor x, float mean=1, float std=2",
+    help = "x filled with random numbers whose logarithms are normal ones", dtypes = "floats",
+    strict = "f64 f32 bf16 f16", fn = function(x, mean, std)
+        above_0("log_normal_", "std", std)
+        return x:copy_(uniform(x):normal_(mean, std):exp_())
     end }
 
 -- ---- x:new_…: shape and values are given, dtype and device default to x's ----

@@ -371,10 +371,6 @@ torch.iinfo.min(T) = ({i64 = math.mininteger, i32 = -2147483648, i16 = -32768, i
 .put_(X, INDEX, SOURCE) = X:view(-1)[INDEX] = SOURCE
 .detach_(X) = X = X:detach()
 .dequantize(X) = X:float()
-.cauchy_(X, MEDIAN=0, SIGMA=1) = X:copy_(((rand_like(X) - 0.5) * math.pi):tan() * SIGMA + MEDIAN)
-.exponential_(X, LAMBD=1) = X:uniform_():neg_():log1p_():mul_(-1 / LAMBD)
-.geometric_(X, P) = X:copy_((rand_like(X):log() / math.log(1 - P)):ceil())
-.log_normal_(X, MEAN=1, STD=2) = X:normal_(MEAN, STD):exp_()
 .random_(X, LOW, STOP) = X:copy_(randint_like(X, LOW, STOP))
 .random_(X, STOP) = X:copy_(randint_like(X, 0, STOP))
 .resize_as_(X, OTHER) = X = X:reshape(OTHER.shape)

@@ -6,7 +6,6 @@
 local text = [==[
 angle: atan2(z["..., 2"], z["..., 1"]), of complex numbers as pairs in a last dim of size 2
 binomial: bernoulli(full({n}, p)):sum() is one number of the distribution
-poisson: rand, randn, bernoulli and multinomial are the distributions
 can_cast: (a + b).dtype: or x:to(dtype)
 view_as_complex view_as_real resolve_conj: nothing to call: complex numbers are pairs in a last
     dim of size 2

@@ -65,6 +65,20 @@ multinomial (see bernoulli, randint, randperm)
     > tensor({{0.0, 5.0}, {0.1, 0.0}}):multinomial(1)
     --> tensor({{2},
     -->         {1}}, i64 2x1 cpu)
+poisson (see bernoulli, exponential_, multinomial)
+    Each element is drawn at its own rate, the distribution's mean. The result has x's dtype.
+    > poisson(tensor{0.0, 0.0}) --> tensor({0.0, 0.0}, f32 2 cpu)
+exponential_ (see uniform_, poisson, geometric_)
+    The time until the next of events that are lambd in a unit of time.
+    options: lambd: the rate, above 0
+geometric_ (see bernoulli, exponential_)
+    The number of trials up to the first success, from 1.
+    options: p: the probability of success, above 0
+    > zeros(2):geometric_(1) --> tensor({1.0, 1.0}, f32 2 cpu)
+cauchy_ (see normal_, log_normal_)
+    options: median: the middle; sigma: half the distance between the quartiles, above 0
+log_normal_ (see normal_, exp)
+    options: mean, std: of the logarithms
 bernoulli (see dropout, rand, multinomial)
     The result has x's dtype. Without p x must be of floats from 0 to 1; with p its values do not
     matter.

@@ -9,7 +9,8 @@
  * `tensors! xs` are written by the op. Types of parameters. `operand` is a tensor or a number;
  * `dim` is one dim counted from 1 or the end; `dims` and `shape` are lists of integers (a table,
  * or consecutive numbers), `ints` a table or one number; `padding` is ints or one of the strings
- * 'same' and 'valid'; `tensors` is a table of tensors; `program` is one that fuse made, which Lua
+ * 'same' and 'valid'; `tensors` is a table of tensors, `varargs` one or consecutive tensors;
+ * `program` is one that fuse made, which Lua
  * has no values for; `group` one of ranks, which only scripts/lua/dist passes; `any` is any Lua
  * value. Of functions in Lua: `numbers` is a number or a list of numbers, `order`, which norms
  * have, a number or a string. Of functions that are not ops, which take arguments as they are

@@ -15,6 +15,7 @@ const char *const gp_lua_wanted[GP_SIGS] = {[GP_SIG_tensor] = "a tensor",
                                             [GP_SIG_operand] = "a tensor or a number",
                                             [GP_SIG_number] = "a number",
                                             [GP_SIG_tensors] = "a table of tensors",
+                                            [GP_SIG_varargs] = "tensors",
                                             [GP_SIG_float] = "a number",
                                             [GP_SIG_bool] = "true or false",
                                             [GP_SIG_int] = "an integer",
@@ -234,6 +235,25 @@ static void read_tensors(const gp_lua_reading *r) {
     r->c->arg[r->c->nargs++] = (gp_value){.kind = GP_LIST, .n = (int32_t)n, .list = list};
 }
 
+/* Reads a table of tensors, or the run of tensors that begins here, for which a table takes the
+ * first one's place on the stack; returns how many stack slots it used. */
+static int read_varargs(const gp_lua_reading *r, int last) {
+    lua_State *L = r->L;
+    int n = 0;
+    while (r->i + n <= last && gp_lua_totensor(L, r->i + n)) n++;
+    if (n == 0) {
+        if (!is_list(L, r->i)) bad(r, "tensors, or a table of them");
+        return read_tensors(r), 1;
+    }
+    lua_createtable(L, n, 0);
+    for (int k = 0; k < n; k++) {
+        lua_pushvalue(L, r->i + k);
+        lua_rawseti(L, -2, k + 1);
+    }
+    lua_replace(L, r->i);
+    return read_tensors(r), n;
+}
+
 /* Reads a dtype, device or text. Texts are interned: calls are queued and outlive Lua's string. */
 static void read_name(const gp_lua_reading *r) {
     lua_State *L = r->L;
@@ -342,6 +362,7 @@ int gp_lua_read_arg(const gp_lua_reading *r, int last) {
     case GP_SIG_tensor: return read_tensor(r), 1;
     case GP_SIG_operand: return read_operand(r), 1;
     case GP_SIG_tensors: return read_tensors(r), 1;
+    case GP_SIG_varargs: return read_varargs(r, last);
     case GP_SIG_number:
     case GP_SIG_float:
     case GP_SIG_int:

@@ -199,6 +199,30 @@ t.error(function() model(x, 1) end, "Linear: 2 arguments given, at most 1 expect
 t.ok(calls > 3000, ("%d calls"):format(calls))
 os.remove(dir)
 
+-- Tensors one by one where a signature says varargs, as PyTorch takes them, or a table of them.
+local a, b = g.tensor { 1, 2 }, g.tensor { 3, 4, 5 }
+t.is(g.cartesian_prod(a, b), g.cartesian_prod { a, b }, "cartesian_prod(a, b)")
+t.is(g.block_diag(a, b), g.block_diag { a, b }, "block_diag(a, b)")
+t.is({ #g.broadcast_tensors(a, a, a), #g.broadcast_tensors(a) }, { 3, 1 }, "three tensors, and one")
+for _, fn in ipairs { function() return g.meshgrid(a, b, "xy") end,
+    function() return g.meshgrid(a, b, { indexing = "xy" }) end,
+    function() return g.meshgrid({ a, b }, "xy") end,
+    function() return g.meshgrid { a, b, n = 2 } end } do
+    t.is(fn()[2]:tolist()[1][1], 3, "meshgrid with options after its tensors")
+end
+t.is(g.meshgrid(a, b, "xy")[1]:tolist(), { { 1, 2 }, { 1, 2 }, { 1, 2 } }, "which are read")
+local many = {}
+for i = 1, 300 do many[i] = g.ones(1, 1) end
+t.is(g.block_diag(table.unpack(many)).shape, { 300, 300 }, "300 tensors one by one")
+t.error(function() g.meshgrid(a, 3) end, "meshgrid: argument 'indexing' %(#2%): expected a string",
+    "a number among them")
+t.error(function() g.meshgrid(3) end,
+    "meshgrid: argument 'xs' %(#1%): expected tensors, or a table of them, got 3", "a number")
+t.error(function() g.meshgrid() end,
+    "meshgrid: argument 'xs' %(#1%): expected tensors, got nothing", "no tensors")
+t.error(function() g.hstack(a, b) end, "hstack: argument 'xs' %(#1%): expected a table of tensors",
+    "a list stays one where PyTorch takes a list")
+
 -- requires_grad is an option of every op that makes a tensor, and of nothing else.
 local function made(name)
     local x, o = g.ones(2), { requires_grad = true }

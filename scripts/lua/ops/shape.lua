@@ -369,9 +369,10 @@ local function grid(op, xs, indexing)
     return views
 end
 
-define { "meshgrid", sig = "tensors xs, str indexing=\"ij\"",
-    help = "meshgrid{x, y, …}: for each vector a view of the grid of all, where its elements run \z
-        along its own dim; a list. indexing 'xy' exchanges the first two dims",
+define { "meshgrid", sig = "varargs xs, str indexing=\"ij\"",
+    help = "meshgrid(x, y, …) or meshgrid{x, y, …}: for each vector a view of the grid of all, \z
+        where its elements run along its own dim; a list. indexing 'xy' exchanges the first two \z
+        dims",
     dtypes = "all", fn = function(xs, indexing)
         if indexing ~= "ij" and indexing ~= "xy" then
             fail("meshgrid: argument 'indexing': expected 'ij' or 'xy', got '%s'", indexing)
@@ -398,7 +399,7 @@ define { "combinations", sig = "tensor x, int r=2, bool with_replacement=false",
         return x:index_select(1, places:reshape(-1)):reshape(places.shape)
     end, waits = "for the number of rows" }
 
-define { "cartesian_prod", sig = "tensors xs",
+define { "cartesian_prod", sig = "varargs xs",
     help = "all combinations of the elements of vectors, a row each; of one vector, itself",
     dtypes = "all", fn = function(xs)
         local views = grid("cartesian_prod", xs, "ij")
@@ -406,7 +407,7 @@ define { "cartesian_prod", sig = "tensors xs",
         return gpush.stack(views, #views + 1):reshape(-1, #views)
     end }
 
-define { "broadcast_tensors", sig = "tensors xs",
+define { "broadcast_tensors", sig = "varargs xs",
     help = "views of the tensors in the shape that they broadcast to; a list",
     dtypes = "all", fn = function(xs)
         local views, shape = {}, {}
@@ -427,7 +428,7 @@ define { "broadcast_tensors", sig = "tensors xs",
 
 -- ---- parts, and blocks ----
 
-define { "block_diag", sig = "tensors xs",
+define { "block_diag", sig = "varargs xs",
     help = "matrices one after the other along the diagonal of a larger one",
     dtypes = "all", fn = function(xs)
         local columns, rows, before = 0, {}, 0

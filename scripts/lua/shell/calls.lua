@@ -91,17 +91,15 @@ end
 
 translate.option = option
 
--- Functions that take tensors one by one there, and a list of them here.
-local separate = { block_diag = true, cartesian_prod = true, broadcast_tensors = true,
-    meshgrid = true }
-
 local OPTIONS <const> = "options stand in one table at the end: f(x, {dim = 1})"
+
+local of_tensors = { tensors = true, varargs = true } -- types of lists of tensors
 
 -- The arguments with those of f(*[a, b]) in place, and cat(tensors=[a, b])'s.
 local function spliced(args, of)
     local out = {}
     for _, a in ipairs(args) do
-        local tensors = a[1] == "named" and a[2] == "tensors" and of[1] and of[1][1] == "tensors"
+        local tensors = a[1] == "named" and a[2] == "tensors" and of[1] and of_tensors[of[1][1]]
         if tensors then a = a[3] end
         local list = a[1] == "star" and (a[2][1] == "list" or a[2][1] == "tuple") and a[2]
         if list then table.move(list, 2, #list, #out + 1, out) else out[#out + 1] = a end
@@ -162,14 +160,13 @@ local function arguments(args, of, op, counted)
             elseif of.of_lists and is_array(a, parameter) then
                 local of_indices = f == shifted or f == translate.beside_index
                 list[#list + 1] = of_indices and shifted(a) or made_tensor(a)
-            elseif of.of_lists and parameter and parameter[1] == "tensors" and kind(a[2]) == "table"
-                and kind(a) == "table" then
+            elseif of.of_lists and parameter and of_tensors[parameter[1]]
+                and kind(a[2]) == "table" and kind(a) == "table" then
                 list[#list + 1] = each(made_tensor, a)
             else list[#list + 1] = ((f or emit)(a)) end
         end
     end
     list = unpacked_last(args, list)
-    if separate[op] and n > 1 then list = { "{" .. table.concat(list, ", ") .. "}" } end
     if more and #named > 0 then say(OPTIONS) end
     if more then list[#list + 1] = (emit(more)) end
     if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end

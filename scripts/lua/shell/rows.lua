@@ -201,7 +201,6 @@ torch.randperm(N, **) = randperm(N, **) -- from 1, as indices are
 torch.is_tensor(X) = is_tensor(X)
 torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_matrices = false}))
 torch.unfold(X, KERNEL_SIZE) = nn.Unfold(KERNEL_SIZE)(X)
-torch.meshgrid(X, Y, **) = meshgrid({X, Y}, **)
 torch.device(DEVICE) = DEVICE
 torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
 torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS, {model = model})
@@ -294,7 +293,7 @@ np.average(X, WEIGHTS) = (X * WEIGHTS):sum() / WEIGHTS:sum()
 np.polyfit(X, Y, DEG) = (linalg.lstsq(vander(X, DEG + 1), Y:unsqueeze(2))):flatten()
 np.digitize(X, BINS) = bucketize(X, BINS, {right = true}) -- bins count from 1
 np.vectorize(F) = F -- ops take whole tensors
-np.meshgrid(X, Y) = meshgrid({X, Y}, {indexing = "xy"})
+np.meshgrid(X, Y) = meshgrid(X, Y, {indexing = "xy"})
 np.random.random(SIZE) = rand(SIZE)
 np.random.randint(STOP) = math.random(0, STOP)
 np.random.randint(A, STOP) = math.random(A, STOP)

@@ -50,6 +50,7 @@ M.doubtful = {
     order = { "0", "1.5", "-1", "{}", "'nosuch'", "0/0" },
     tensors = { "{}", "{f(2)}", "{f(2), f(3, 1)}" },
 }
+for _, list in ipairs { M.wrong, M.doubtful } do list.varargs = list.tensors end
 -- Changes to a tensor that is not the first one: of its device, type and shape.
 M.tensors = { device = "(%s):to 'sim'", bool = "(%s):gt(0)", i64 = "(%s):to 'i64'",
     f64 = "(%s):to 'f64'", column = "(%s):unsqueeze(-1)",

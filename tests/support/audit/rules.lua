@@ -101,6 +101,8 @@ return {
         why = "a tensor of one number, of none; -1: the rest" },
     { nil, type = "tensors", value = set("{f(2)}", "{}", "{f(2), f(3, 1)}"),
         why = "lists of one, of none, of shapes that broadcast" },
+    { nil, type = "varargs", value = set("{f(2)}", "{}", "{f(2), f(3, 1)}", "f(2)"),
+        why = "as of tensors; one tensor is a list of one" },
     { "fft.i?fftshift", what = "wrong", param = "dim", value = set "{1, 1}",
         why = "a dim is shifted as often as it is named" },
 

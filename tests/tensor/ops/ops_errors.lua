@@ -27,7 +27,8 @@ end
 local x = g.ones(2, 2)
 local right = {
     tensor = function() return x end, operand = function() return x end,
-    tensors = function() return {x} end, number = function() return 1 end,
+    tensors = function() return {x} end, varargs = function() return {x} end,
+    number = function() return 1 end,
     int = function() return 1 end, float = function() return 0.5 end,
     bool = function() return true end, dim = function() return 1 end,
     dims = function() return {1} end, shape = function() return {2, 2} end,
@@ -39,6 +40,7 @@ local right = {
 }
 local wrong = {
     tensor = {"abc", 1, true, print}, operand = {"abc", {1}, print}, tensors = {1, "abc", {1, 2}},
+    varargs = {1, "abc", {1, 2}},
     number = {"abc", {1}, print}, int = {"abc", 1.5, true, print},
     float = {"abc", true, print}, bool = {"abc", 1}, dim = {"abc", 1.5, true},
     dims = {"abc", {"a"}, {1.5}}, shape = {"abc", {"a"}, {1.5}}, ints = {"abc", {"a"}, {1.5}},
@@ -155,10 +157,11 @@ local function two_devices(name)
     for i, p in ipairs(list) do
         if p.optional then break end
         local tensor = p.type == "tensor" or p.type == "operand"
+        local listed = p.type == "tensors" or p.type == "varargs"
         if tensor then tensors = tensors + 1 end
-        args[i] = tensor and devs[(tensors - 1) % 2 + 1] or p.type == "tensors" and devs
+        args[i] = tensor and devs[(tensors - 1) % 2 + 1] or listed and devs
             or right[p.type]()
-        if p.type == "tensors" then tensors = 2 end
+        if listed then tensors = 2 end
     end
     args = second[name] or args
     if tensors < 2 and not second[name] then return problems, true end

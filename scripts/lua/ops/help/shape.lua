@@ -327,13 +327,13 @@ triu (see tril, diagonal)
 meshgrid (see cartesian_prod, linspace)
     The views repeat their elements without copying.
     shapes: vectors n and m: a list of two n x m, or m x n with 'xy'
-    > local a, b = meshgrid{tensor{1, 2}, tensor{3, 4, 5}} return a * 10 + b
+    > local a, b = meshgrid(tensor{1, 2}, tensor{3, 4, 5}) return a * 10 + b
     --> tensor({{13, 14, 15},
     -->         {23, 24, 25}}, i64 2x3 cpu)
 cartesian_prod (see meshgrid)
     The last vector's elements change fastest.
     shapes: k vectors of n, m, … elements: n * m * … x k
-    > cartesian_prod{tensor{1, 2}, tensor{5, 6}}
+    > cartesian_prod(tensor{1, 2}, tensor{5, 6})
     --> tensor({{1, 5},
     -->         {1, 6},
     -->         {2, 5},
@@ -349,10 +349,10 @@ detach (see clone, no_grad, backward)
     > tensor({1.0}, {requires_grad = true}):detach().requires_grad --> false
 broadcast_tensors (see expand, broadcast_to)
     shapes: any that broadcast; each result has their common shape
-    > local a, b = broadcast_tensors{ones(2, 1), ones(3)} return b.shape[1] --> 2
+    > local a, b = broadcast_tensors(ones(2, 1), ones(3)) return b.shape[1] --> 2
 block_diag (see diag, cat)
     shapes: xs: matrices; the result has all their rows and columns
-    > block_diag{ones(1, 2), tensor({{3.0}})}
+    > block_diag(ones(1, 2), tensor({{3.0}}))
     --> tensor({{1.0, 1.0, 0.0},
     -->         {0.0, 0.0, 3.0}}, f32 2x3 cpu)
 unravel_index (see nonzero, argmax)

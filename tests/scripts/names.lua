@@ -129,7 +129,7 @@ offers("x:sum{", "dim dtype keepdim", "a method's tensor is given")
 offers("optim.SGD(linear, {lr = 1, ", "dampening maximize momentum nesterov weight_decay",
     "an optimizer's parameters are")
 offers("cross_entropy(x, x, {reduction = '", "mean none sum", "what a string option may be")
-offers("interpolate(x, {mode = 'b", "bilinear", "also where the name is another's, too")
+offers("interpolate(x, {mode = 'b", "bicubic bilinear", "also where the name is another's, too")
 offers("sync.mode = 'e", "error", "whose values are others")
 local out = shell.complete "conv2d(x, x, {"
 t.is(out.help "stride = ", "step of the kernel [1]",

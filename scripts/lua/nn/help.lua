@@ -202,6 +202,15 @@ nn.AdaptiveAvgPool3d (see adaptive_avg_pool3d)
 nn.AdaptiveMaxPool3d (see adaptive_max_pool3d)
 nn.AvgPool3d (see avg_pool3d)
 nn.MaxPool3d (see max_pool3d)
+nn.MaxUnpool1d (see max_unpool1d, nn.MaxPool1d)
+nn.MaxUnpool2d (see max_unpool2d, nn.MaxPool2d)
+    Called with the numbers and indices of a MaxPool2d with return_indices, and perhaps output_size.
+    shapes: x and indices: [n x] channels x h x w; the result: [n x] channels x h' x w'
+    > local y, i = nn.MaxPool2d(2, {return_indices = true})(tensor{{{1.0, 2.0}, {4.0, 3.0}}})
+    > return nn.MaxUnpool2d(2)(y, i)
+    --> tensor({{{0.0, 0.0},
+    -->          {4.0, 0.0}}}, f32 1x2x2 cpu)
+nn.MaxUnpool3d (see max_unpool3d, nn.MaxPool3d)
 nn.AlphaDropout (see alpha_dropout)
 nn.FeatureAlphaDropout (see feature_alpha_dropout)
 nn.Bilinear (see bilinear)

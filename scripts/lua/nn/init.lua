@@ -366,7 +366,7 @@ for file, names in pairs {
     BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d \z
         AdaptiveMaxPool1d AdaptiveMaxPool2d MaxPool3d AvgPool3d AdaptiveAvgPool3d \z
-        AdaptiveMaxPool3d",
+        AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     Recurrent = "RNN LSTM GRU",
     Dropout = "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
     Cell = "RNNCell LSTMCell GRUCell",

@@ -1,22 +1,22 @@
 --!plain
--- Composites: pools of three dims, which are those of two and of one, and images read at any place.
--- See define in init.lua.
+-- Composites: pools of three dims, which are those of two and of one, what max pools reverse, and
+-- images read at any place. See define in init.lua.
 local require = ...
 local gpush, define = require "gpush", require "ops".define
 local fail, bad = require "fail", require "ops.bad"
-local once = require "ops.round_once".once
+local once, cubic = require "ops.round_once".once, require "ops.interpolate".cubic
 
 local function shape_text(x) return table.concat(x.shape, "x") end
 
 -- ---- pools ----
 
--- Three integers from one or a list of three; nil stays nil.
-local function triple(op, name, value)
+-- An integer for each of n dims, from a list of one or of n; nil stays nil.
+local function each_dim(op, name, value, n)
     if value == nil then return nil end
-    if type(value) ~= "table" then value = { value } end
-    if #value == 1 then return { value[1], value[1], value[1] } end
-    if #value ~= 3 then bad(op, name, "1 number or 3", #value) end
-    return value
+    if #value ~= 1 and #value ~= n then bad(op, name, ("1 number or %d"):format(n), #value) end
+    local list = {}
+    for d = 1, n do list[d] = #value == 1 and value[1] or value[d] end
+    return list
 end
 
 local function last_two(list) return list and { list[2], list[3] } end
@@ -39,19 +39,44 @@ local function by_parts(op, x, pool)
     return single and y:squeeze(1) or y
 end
 
+-- by_parts of a pool that gives indices, pool(images, of) -> values, indices; with_indices: the
+-- result's, into depth x height x width. Those of the last step are a plane and a place in it,
+-- where the first step's say which pixel that was.
+local function chosen_by_parts(op, x, with_indices, pool)
+    local pixels_of_plane, n
+    local y = by_parts(op, x, function(y, of)
+        local values, indices = pool(y, of)
+        if of == last_two then pixels_of_plane, n = indices, y.shape[3] * y.shape[4]
+        elseif with_indices then
+            local places = y.shape[4]
+            local plane = (indices - 1):floor_divide(places)
+            local pixel = pixels_of_plane:view(y.shape[1], y.shape[2], -1):gather(3,
+                indices:flatten(3))
+            indices = plane * n + pixel:view(indices.shape)
+            pixels_of_plane = indices
+        end
+        return values
+    end)
+    if not with_indices then return y end
+    return y, pixels_of_plane:view(y.shape)
+end
+
 define { "max_pool3d",
     sig = "tensor x, ints kernel_size, ints? stride, ints padding=0, ints dilation=1, bool \z
-        ceil_mode=false",
-    help = "the greatest number in each window of three dims",
+        ceil_mode=false, bool return_indices=false",
+    help = "the greatest number in each window of three dims; with indices (into an image's depth \z
+        x height x width) if asked",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
-    fn = function(x, kernel, stride, padding, dilation, ceil_mode)
+    fn = function(x, kernel, stride, padding, dilation, ceil_mode, return_indices)
         local op = "max_pool3d"
-        kernel, stride = triple(op, "kernel_size", kernel), triple(op, "stride", stride)
-        padding, dilation = triple(op, "padding", padding), triple(op, "dilation", dilation)
-        return by_parts(op, x, function(y, of)
+        kernel, stride = each_dim(op, "kernel_size", kernel, 3), each_dim(op, "stride", stride, 3)
+        padding = each_dim(op, "padding", padding, 3)
+        dilation = each_dim(op, "dilation", dilation, 3)
+        return chosen_by_parts(op, x, return_indices, function(y, of)
             local pad, apart = of(padding), of(dilation)
             if of == first_one then pad[2] = 0 end
-            return y:max_pool2d(of(kernel), of(stride or kernel), pad, apart, ceil_mode)
+            return y:max_pool2d(of(kernel), of(stride or kernel), pad, apart, ceil_mode,
+                return_indices)
         end)
     end }
 
@@ -61,8 +86,8 @@ define { "avg_pool3d",
     help = "the mean of each window of three dims", dtypes = "floats", strict = "f64 f32 bf16 f16",
     fn = once(function(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
         local op = "avg_pool3d"
-        kernel, stride = triple(op, "kernel_size", kernel), triple(op, "stride", stride)
-        padding = triple(op, "padding", padding)
+        kernel, stride = each_dim(op, "kernel_size", kernel, 3), each_dim(op, "stride", stride, 3)
+        padding = each_dim(op, "padding", padding, 3)
         if divisor == 0 then bad(op, "divisor_override", "a number that is not 0", 0) end
         local y = by_parts(op, x, function(y, of)
             local pad = of(padding)
@@ -73,29 +98,96 @@ define { "avg_pool3d",
         return divisor and y / divisor or y
     end) }
 
--- Pools windows of three dims that give output_size: pool(y, size) pools two of them.
-local function adaptive(name, pool)
-    return function(x, output_size)
-        local size = triple(name, "output_size", output_size)
-        return by_parts(name, x, function(y, of)
-            local own = of(size)
-            if of == first_one then own[2] = y.shape[4] end
-            return pool(y, own)
-        end)
-    end
+-- of(size) for adaptive pools, which leave the second dim of the last step as it is.
+local function own_size(y, of, size)
+    local own = of(size)
+    if of == first_one then own[2] = y.shape[4] end
+    return own
 end
 
 define { "adaptive_avg_pool3d", sig = "tensor x, ints output_size",
     help = "means of windows of three dims that give output_size",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
-    fn = once(adaptive("adaptive_avg_pool3d",
-        function(y, size) return y:adaptive_avg_pool2d(size) end)) }
+    fn = once(function(x, output_size)
+        local size = each_dim("adaptive_avg_pool3d", "output_size", output_size, 3)
+        return by_parts("adaptive_avg_pool3d", x,
+            function(y, of) return y:adaptive_avg_pool2d(own_size(y, of, size)) end)
+    end) }
 
-define { "adaptive_max_pool3d", sig = "tensor x, ints output_size",
-    help = "the greatest numbers of windows of three dims that give output_size",
+define { "adaptive_max_pool3d", sig = "tensor x, ints output_size, bool return_indices=false",
+    help = "the greatest numbers of windows of three dims that give output_size; with indices \z
+        (into an image's depth x height x width) if asked",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
-    fn = adaptive("adaptive_max_pool3d",
-        function(y, size) return y:adaptive_max_pool2d(size) end) }
+    fn = function(x, output_size, return_indices)
+        local op = "adaptive_max_pool3d"
+        local size = each_dim(op, "output_size", output_size, 3)
+        return chosen_by_parts(op, x, return_indices, function(y, of)
+            return y:adaptive_max_pool2d(own_size(y, of, size), return_indices)
+        end)
+    end }
+
+-- ---- what max pools reverse ----
+
+-- The sizes of the n last dims that x came from: output_size, less than a stride from what the
+-- windows cover, or just that.
+local function unpooled_size(op, x, kernel, stride, padding, size, n)
+    local list = {}
+    for d = 1, n do
+        local at = x.ndim - n + d
+        local covered = (x.shape[at] - 1) * stride[d] - 2 * padding[d] + kernel[d]
+        list[d] = size and size[#size - n + d] or covered
+        if math.abs(list[d] - covered) >= stride[d] and size or list[d] < 1 then
+            fail("%s: dim %d of output_size is %d (expected %d to %d)", op, d, list[d],
+                math.max(1, covered - stride[d] + 1), covered + stride[d] - 1)
+        end
+    end
+    return list
+end
+
+local function unpool(n, dims)
+    local op = "max_unpool" .. n .. "d"
+    return function(x, indices, kernel, stride, padding, size)
+        if x.ndim ~= n + 1 and x.ndim ~= n + 2 then
+            fail("%s: x is %s (expected [images x] channels x %s)", op, shape_text(x), dims)
+        end
+        if shape_text(indices) ~= shape_text(x) then
+            bad(op, "indices", shape_text(x), shape_text(indices))
+        end
+        if not ("i64 i32 i16 i8 u8"):find(indices.dtype, 1, true) then
+            bad(op, "indices", "integers", indices.dtype)
+        end
+        kernel = each_dim(op, "kernel_size", kernel, n)
+        stride = each_dim(op, "stride", stride, n) or kernel
+        padding = each_dim(op, "padding", padding, n)
+        if size and #size ~= n and #size ~= x.ndim then
+            bad(op, "output_size", ("%d numbers"):format(n), #size)
+        end
+        size = unpooled_size(op, x, kernel, stride, padding, size, n)
+        local whole, first = 1, x.ndim - n + 1
+        for d = 1, n do whole = whole * size[d] end
+        local shape = x:flatten(first).shape
+        shape[first] = whole
+        local flat = gpush.zeros(shape, { dtype = x.dtype, device = x.device })
+        return flat:scatter(first, indices:flatten(first), x:flatten(first)):unflatten(first, size)
+    end
+end
+
+local of_unpool = ", tensor indices, ints kernel_size, ints? stride, ints padding=0, ints? \z
+    output_size"
+define { "max_unpool1d", sig = "tensor x" .. of_unpool,
+    help = "zeros with x's numbers where max_pool1d's indices say that they were",
+    dtypes = "floats", strict = "f64 f32 bf16 f16", raises = "an index out of range",
+    sample = "f(1, 2, 3), i{{{1, 4, 6}, {2, 3, 5}}}, 2",
+    fn = unpool(1, "length") }
+define { "max_unpool2d", sig = "tensor x" .. of_unpool,
+    help = "zeros with x's numbers where max_pool2d's indices say that they were",
+    dtypes = "floats", strict = "f64 f32 bf16 f16", raises = "an index out of range",
+    sample = "f(1, 2, 1, 1), i{{{{1}}, {{4}}}}, 2",
+    fn = unpool(2, "height x width") }
+define { "max_unpool3d", sig = "tensor x" .. of_unpool,
+    help = "zeros with x's numbers where max_pool3d's indices say that they were",
+    dtypes = "floats", strict = "f64 f32 bf16 f16", raises = "an index out of range",
+    sample = "f(1, 1, 1, 1, 1), i{{{{{8}}}}}, 2", fn = unpool(3, "depth x height x width") }
 
 -- ---- images at any place ----
 
@@ -109,26 +201,38 @@ end
 
 define { "affine_grid", sig = "tensor theta, ints size, bool align_corners=false",
     help = "for grid_sample: where each pixel of images of size n x c x h x w comes from by the \z
-        matrices theta, n x 2 x 3",
+        matrices theta, n x 2 x 3; of volumes n x c x d x h x w by matrices n x 3 x 4",
     dtypes = "floats", autocast = "wide", strict = "f64 f32 bf16 f16",
     fn = once(function(theta, size, align_corners)
-        if theta.ndim ~= 3 or theta.shape[2] ~= 2 or theta.shape[3] ~= 3 then
-            bad("affine_grid", "theta", "n x 2 x 3", shape_text(theta))
+        local n = theta.ndim == 3 and theta.shape[2]
+        if n ~= 2 and n ~= 3 or theta.shape[3] ~= n + 1 then
+            bad("affine_grid", "theta", "n x 2 x 3 or n x 3 x 4", shape_text(theta))
         end
-        if type(size) ~= "table" or #size ~= 4 or size[1] ~= theta.shape[1] then
-            bad("affine_grid", "size", ("n x c x h x w with n = %d"):format(theta.shape[1]),
+        if type(size) ~= "table" or #size ~= n + 2 or size[1] ~= theta.shape[1] then
+            bad("affine_grid", "size", ("n x c x %s with n = %d"):format(
+                n == 2 and "h x w" or "d x h x w", theta.shape[1]),
                 type(size) == "table" and table.concat(size, "x") or size)
         end
-        local h, w = size[3], size[4]
-        local x = places(w, align_corners, theta):view(1, w):expand(h, w)
-        local y = places(h, align_corners, theta):view(h, 1):expand(h, w)
-        local base = gpush.stack({ x, y, gpush.ones_like(x) }, 3):view(h * w, 3)
-        return base:matmul(theta:transpose(2, 3)):view(size[1], h, w, 2)
+        local at, shape, numel = {}, { table.unpack(size, 3) }, 1
+        for d = 1, n do -- x is of the last dim
+            local one = {}
+            for k = 1, n do one[k] = k == n + 1 - d and -1 or 1 end
+            at[d] = places(shape[n + 1 - d], align_corners, theta):view(one):expand(shape)
+            numel = numel * shape[d]
+        end
+        at[n + 1] = gpush.ones_like(at[1])
+        local base = gpush.stack(at, n + 1):view(numel, n + 1)
+        shape[n + 1] = n
+        return base:matmul(theta:transpose(2, 3)):view(size[1], table.unpack(shape))
     end) }
 
--- Places in pixels from 0; outside of the image moved by padding_mode.
-local function in_pixels(g, size, padding_mode, align_corners)
-    local x = align_corners and (g + 1) * ((size - 1) / 2) or ((g + 1) * size - 1) / 2
+-- Places from -1 to 1 in pixels from 0.
+local function in_pixels(g, size, align_corners)
+    return align_corners and (g + 1) * ((size - 1) / 2) or ((g + 1) * size - 1) / 2
+end
+
+-- Places in pixels, those outside of the image moved by padding_mode.
+local function moved(x, size, padding_mode, align_corners)
     if padding_mode == "zeros" then return x end
     if padding_mode == "reflection" then
         local low, span = align_corners and 0 or -0.5, align_corners and size - 1 or size
@@ -141,43 +245,88 @@ local function in_pixels(g, size, padding_mode, align_corners)
     return x:clamp(0, size - 1)
 end
 
--- The pixels at whole places x, y, each n x h x w; 0 outside. lines: n x c x all pixels.
-local function pixels(lines, x, y, height, width)
-    local there = x:ge(0) & x:lt(width) & y:ge(0) & y:lt(height)
-    local index = gpush.where(there, y * width + x, 0):detach():to "i64" + 1
-    local n, c = lines.shape[1], lines.shape[2]
-    local shape = { n, c, index.shape[2], index.shape[3] }
-    local at = index:flatten(2):unsqueeze(2):expand(n, c, index.shape[2] * index.shape[3])
-    return gpush.where(there:unsqueeze(2), lines:gather(3, at):view(shape), 0)
+-- The pixels at whole places, a tensor of images x … for each dim, the last one first; 0 outside.
+-- lines: images x channels x all pixels; size: their sizes, in that order.
+local function pixels(lines, at, size)
+    local there, index
+    for d = #at, 1, -1 do
+        local inside = at[d]:ge(0) & at[d]:lt(size[d])
+        there = there and there & inside or inside
+        index = index and index * size[d] + at[d] or at[d]
+    end
+    index = gpush.where(there, index, 0):detach():to "i64" + 1
+    local n, c, shape = lines.shape[1], lines.shape[2], index.shape
+    local flat = index:flatten(2):unsqueeze(2)
+    local found = lines:gather(3, flat:expand(n, c, flat.shape[3]))
+    return gpush.where(there:unsqueeze(2), found:view(n, c, table.unpack(shape, 2)), 0)
+end
+
+-- The sum over all choices of one tap per dim, the d-th dim's being taps[d] = {{places, weights},
+-- …}, of the pixels there times their weights.
+local function weighted(lines, taps, size, d, at, weight)
+    if d > #taps then return pixels(lines, at, size) * weight:unsqueeze(2) end
+    local sum
+    for _, tap in ipairs(taps[d]) do
+        at[d] = tap[1]
+        local part = weighted(lines, taps, size, d + 1, at, weight and weight * tap[2] or tap[2])
+        sum = sum and sum + part or part
+    end
+    return sum
+end
+
+-- The taps of a place in pixels along a dim: those of mode 'bilinear' or 'bicubic'.
+local function taps_of(place, size, mode, padding_mode, align_corners)
+    if mode == "bilinear" then
+        place = moved(place, size, padding_mode, align_corners)
+        local first = place:detach():floor()
+        return { { first, 1 - (place - first) }, { first + 1, place - first } }
+    end
+    local first, list = place:detach():floor(), {}
+    for k = -1, 2 do
+        list[k + 2] = { moved(first + k, size, padding_mode, align_corners),
+            cubic(place - first - k, -0.75) }
+    end
+    return list
+end
+
+local MODES = { bilinear = true, nearest = true, bicubic = true }
+local PADDING = { zeros = true, border = true, reflection = true }
+local function check_sampling(op, x, grid, mode, padding_mode)
+    local n = x.ndim - 2
+    if n ~= 2 and n ~= 3 then
+        bad(op, "x", "images x channels x [depth x] height x width", shape_text(x))
+    end
+    if grid.ndim ~= n + 2 or grid.shape[n + 2] ~= n or grid.shape[1] ~= x.shape[1] then
+        bad(op, "grid", ("%d x %s x %d"):format(x.shape[1], n == 2 and "h x w" or "d x h x w", n),
+            shape_text(grid))
+    end
+    if not MODES[mode] then bad(op, "mode", "'bilinear', 'nearest' or 'bicubic'", mode) end
+    if mode == "bicubic" and n == 3 then
+        fail("%s: mode 'bicubic' goes with images x channels x h x w, x is %s", op, shape_text(x))
+    end
+    if not PADDING[padding_mode] then
+        bad(op, "padding_mode", "'zeros', 'border' or 'reflection'", padding_mode)
+    end
+    return n
 end
 
 define { "grid_sample",
     sig = "tensor x, tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool \z
         align_corners=false",
-    help = "images read at the places in grid, n x h x w x 2, of x and y from -1 to 1: 'bilinear' \z
-        or 'nearest'; outside 'zeros', 'border' or 'reflection'",
+    help = "images read at the places in grid, n x h x w x 2, of x and y from -1 to 1, volumes at \z
+        n x d x h x w x 3, of x, y and z: 'bilinear', 'nearest' or, of images, 'bicubic'; outside \z
+        'zeros', 'border' or 'reflection'",
     dtypes = "floats", autocast = "wide", strict = "f64 f32 bf16 f16",
     fn = once(function(x, grid, mode, padding_mode, align_corners)
-        local op = "grid_sample"
-        if x.ndim ~= 4 then bad(op, "x", "images x channels x height x width", shape_text(x)) end
-        if grid.ndim ~= 4 or grid.shape[4] ~= 2 or grid.shape[1] ~= x.shape[1] then
-            bad(op, "grid", ("%d x h x w x 2"):format(x.shape[1]), shape_text(grid))
+        local n = check_sampling("grid_sample", x, grid, mode, padding_mode)
+        local lines, size, list = x:reshape(x.shape[1], x.shape[2], -1), {}, {}
+        for d = 1, n do
+            size[d] = x.shape[x.ndim + 1 - d]
+            local place = in_pixels(grid:select(-1, d), size[d], align_corners)
+            list[d] = mode == "nearest"
+                and moved(place, size[d], padding_mode, align_corners):round()
+                or taps_of(place, size[d], mode, padding_mode, align_corners)
         end
-        if mode ~= "bilinear" and mode ~= "nearest" then
-            bad(op, "mode", "'bilinear' or 'nearest'", mode)
-        end
-        if not ({ zeros = true, border = true, reflection = true })[padding_mode] then
-            bad(op, "padding_mode", "'zeros', 'border' or 'reflection'", padding_mode)
-        end
-        local h, w = x.shape[3], x.shape[4]
-        local lines = x:reshape(x.shape[1], x.shape[2], h * w)
-        local px = in_pixels(grid:select(4, 1), w, padding_mode, align_corners)
-        local py = in_pixels(grid:select(4, 2), h, padding_mode, align_corners)
-        if mode == "nearest" then return pixels(lines, px:round(), py:round(), h, w) end
-        local left, top = px:detach():floor(), py:detach():floor()
-        local right, low = (px - left):unsqueeze(2), (py - top):unsqueeze(2)
-        return pixels(lines, left, top, h, w) * (1 - right) * (1 - low)
-            + pixels(lines, left + 1, top, h, w) * right * (1 - low)
-            + pixels(lines, left, top + 1, h, w) * (1 - right) * low
-            + pixels(lines, left + 1, top + 1, h, w) * right * low
+        if mode == "nearest" then return pixels(lines, list, size) end
+        return weighted(lines, list, size, 1, {})
     end) }

@@ -44,8 +44,7 @@ pca_lowrank: linalg.svd(x - x:mean(1, true))
 matrix_sqrth: w, v = linalg.eigh(A); return (v * sqrt(w)):matmul(v.mT): of symmetric matrices
 LinAlgError: pcall(linalg.inv, A)
 get_device_module: cuda, and sim
-grid_sampler grid_sampler_2d: grid_sample(x, grid)
-grid_sampler_3d: grid_sample(x, grid) takes images of two dims
+grid_sampler grid_sampler_2d grid_sampler_3d: grid_sample(x, grid)
 affine_grid_generator: affine_grid(theta, size)
 histogramdd: histc(x, bins, low, high), of each column
 index_reduce: x:scatter_reduce(dim, index, src, "amax")
@@ -55,12 +54,8 @@ initial_seed seed: manual_seed(n)
 Generator: manual_seed(n), get_rng_state() and set_rng_state(state)
 is_inference is_inference_mode_enabled: is_grad_enabled()
 is_anomaly_enabled set_anomaly_enabled: autograd.detect_anomaly()
-max_pool3d_with_indices: max_pool3d(x, k): without indices
-adaptive_max_pool3d_with_indices: adaptive_max_pool3d(x, n): without indices
 fractional_max_pool2d: adaptive_max_pool2d(x, n)
 fractional_max_pool3d: adaptive_max_pool3d(x, n)
-max_unpool1d max_unpool2d max_unpool3d: interpolate(x, {scale_factor = 2}): or
-    zeros(shape):scatter(dim, index, x)
 linear_cross_entropy: cross_entropy(linear(x, weight), labels)
 multi_head_attention_forward: nn.MultiheadAttention(size, heads)(q, k, v)
 rrelu rrelu_: leaky_relu(x, slope): with one slope, not a random one
@@ -105,8 +100,6 @@ FractionalMaxPool3d: nn.AdaptiveMaxPool3d(n)
 LPPool1d: (avg_pool1d(x ^ p, k) * k) ^ (1 / p): in forward
 LPPool2d: (avg_pool2d(x ^ p, k) * k ^ 2) ^ (1 / p): in forward
 LPPool3d: (avg_pool3d(x ^ p, k) * k ^ 3) ^ (1 / p): in forward
-MaxUnpool1d MaxUnpool2d MaxUnpool3d: nn.Upsample({scale_factor = 2}): or zeros(shape):scatter(dim,
-    index, x)
 RNNBase: nn.RNN(n, m), nn.LSTM(n, m) or nn.GRU(n, m)
 RNNCellBase: nn.RNNCell(n, m), nn.LSTMCell(n, m) or nn.GRUCell(n, m)
 RReLU: nn.LeakyReLU(slope): with one slope, not a random one

@@ -222,6 +222,11 @@ return function(put, device)
         { device = device }):to("f64"):view(1, 1, 2, 2, 2), { 2, 1, 1 })
     case("adaptive_max_pool3d", { { { { { 6 }, { 8 } } } } }, g.arange(1, 8,
         { device = device }):to("f64"):view(1, 1, 2, 2, 2), { 1, 2, 1 })
+    case("max_unpool1d", { { 0, 7, 0, 2 } }, put { { 7, 2 } }, put({ { 2, 4 } }, "i64"), 2)
+    case("max_unpool2d", { { { 0, 0 }, { 7, 0 } } }, put { { { 7 } } },
+        put({ { { 3 } } }, "i64"), 2)
+    case("max_unpool3d", { { { { 0, 0 }, { 7, 0 } } } }, put { { { { 7 } } } },
+        put({ { { { 3 } } } }, "i64"), { 1, 2, 2 })
     case("affine_grid", { { { { -0.25, -0.35 }, { 0.25, -0.65 } }, { { -0.05, 0.65 },
         { 0.45, 0.35 } } } }, put { { { 0.5, 0.2, 0.1 }, { -0.3, 1, 0 } } }, { 1, 1, 2, 2 })
     case("grid_sample", { { { { 3.75, 3.5, 0 } } } }, put { { { { 1, 2 }, { 4, 8 } } } }, put

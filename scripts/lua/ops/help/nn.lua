@@ -112,13 +112,15 @@ adaptive_max_pool2d (see max_pool2d, adaptive_max_pool1d, nn.AdaptiveMaxPool2d)
     > adaptive_max_pool2d(tensor({{{1.0, 5.0}, {2.0, 4.0}}}), {1, 2})
     --> tensor({{{2.0, 5.0}}}, f32 1x1x2 cpu)
 interpolate (see conv_transpose2d, avg_pool2d, nn.Upsample)
-    One of size and scale_factor is given; scale_factor is one number for all dims. 'linear' is for
-    one spatial dim, 'bilinear' for two, 'trilinear' for three; there is no 'bicubic' and no 'area'.
-    Floats, and u8 for the two nearest modes.
+    One of size and scale_factor is given. 'linear' is for one spatial dim, 'bilinear' and 'bicubic'
+    for two, 'trilinear' for three. Without antialias a smaller image skips pixels. Floats, and u8
+    for the two nearest modes.
     options: size: of the result, a number or one for each spatial dim; scale_factor: magnification;
         sizes are rounded down; mode: 'nearest', 'nearest-exact' (centres of elements, as pictures
-        are scaled), 'linear', 'bilinear' or 'trilinear'; align_corners: in the linear modes the
-        first and last elements keep their positions
+        are scaled), 'linear', 'bilinear', 'trilinear', 'bicubic' (of 4 x 4 elements, which may
+        overshoot) or 'area' (means, as adaptive_avg_pool2d's); align_corners: in the linear and
+        cubic modes the first and last elements keep their positions; antialias: of 'bilinear' and
+        'bicubic', filters that cover each step, as Pillow resizes
     shapes: x: batch x channels x 1 to 3 dims; the result: with size in place of those dims
     > interpolate(tensor({{{1.0, 3.0}}}), 4, {mode = "linear"})
     --> tensor({{{1.0, 1.5, 2.5, 3.0}}}, f32 1x1x4 cpu)
@@ -350,7 +352,9 @@ feature_alpha_dropout (see alpha_dropout, nn.FeatureAlphaDropout)
     options: training: false returns x unchanged
     shapes: x: images x channels x …; the result has the same
     > feature_alpha_dropout(ones(1, 2), 0.5, false) --> tensor({{1.0, 1.0}}, f32 1x2 cpu)
-max_pool3d (see avg_pool3d, max_pool2d, nn.MaxPool3d)
+max_pool3d (see avg_pool3d, max_pool2d, max_unpool3d, nn.MaxPool3d)
+    options: return_indices: also return where each maximum was, counted from 1 through the planes
+        of an image
     shapes: x: [n x] channels x depth x height x width; the result: the same with the windows'
         number in each
     > max_pool3d(arange(1, 8):float():view(1, 2, 2, 2), 2) --> tensor({{{{8.0}}}}, f32 1x1x1x1 cpu)
@@ -363,20 +367,43 @@ adaptive_avg_pool3d (see avg_pool3d, nn.AdaptiveAvgPool3d)
     shapes: x: [n x] channels x depth x height x width; the result: [n x] channels x output_size
     > adaptive_avg_pool3d(ones(1, 2, 2, 2), 1) --> tensor({{{{1.0}}}}, f32 1x1x1x1 cpu)
 adaptive_max_pool3d (see max_pool3d, nn.AdaptiveMaxPool3d)
-    options: output_size: depth, height and width, or one number for all
+    options: output_size: depth, height and width, or one number for all; return_indices: also
+        return where each maximum was, counted from 1 through the planes of an image
     shapes: x: [n x] channels x depth x height x width; the result: [n x] channels x output_size
     > adaptive_max_pool3d(ones(1, 2, 2, 2), 1) --> tensor({{{{1.0}}}}, f32 1x1x1x1 cpu)
 affine_grid (see grid_sample)
-    options: size: n, channels, height and width; align_corners: -1 and 1 are the centres of the
-        first and the last pixel, not their edges
-    shapes: theta: n x 2 x 3; the result: n x h x w x 2
+max_unpool1d (see max_pool1d, nn.MaxUnpool1d)
+    Options as of max_unpool2d.
+    shapes: x and indices: [n x] channels x length; the result: with length' in place of length
+    > max_unpool1d(tensor{{5.0, 7.0}}, tensor{{2, 3}}, 2)
+    --> tensor({{0.0, 5.0, 7.0, 0.0}}, f32 1x4 cpu)
+max_unpool2d (see max_pool2d, nn.MaxUnpool2d)
+    indices are those that the pool gave with return_indices. Where one stands twice, as windows
+    that overlap give it, one of its numbers stays.
+    options: stride: of the pool; kernel_size if not given; padding: of the pool; output_size:
+        sizes of the images that were pooled, (h - 1) stride - 2 padding + kernel_size if not given
+    shapes: x and indices: [n x] channels x h x w; the result: with output_size in place of h x w
+    > max_unpool2d(tensor{{{7.0}}}, tensor{{{3}}}, 2)
+    --> tensor({{{0.0, 0.0},
+    -->          {7.0, 0.0}}}, f32 1x2x2 cpu)
+max_unpool3d (see max_pool3d, nn.MaxUnpool3d)
+    Options as of max_unpool2d.
+    shapes: x and indices: [n x] channels x depth x h x w; the result: with output_size in place of
+        depth x h x w
+    > max_unpool3d(tensor{{{{7.0}}}}, tensor{{{{8}}}}, 2):sum() --> tensor(7.0, f32 scalar cpu)
+    options: size: n, channels, height and width, or n, channels, depth, height and width;
+        align_corners: -1 and 1 are the centres of the first and the last pixel, not their edges
+    shapes: theta: n x 2 x 3; the result: n x h x w x 2; of volumes: n x 3 x 4, n x d x h x w x 3
     > affine_grid(tensor({{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}}}), {1, 1, 1, 2})
     --> tensor({{{{-0.5,  0.0},
     -->           { 0.5,  0.0}}}}, f32 1x1x2x2 cpu)
 grid_sample (see affine_grid, interpolate)
-    options: mode: 'bilinear' or 'nearest'; padding_mode: outside 'zeros', 'border' or 'reflection';
-        align_corners: -1 and 1 are the centres of the first and the last pixel, not their edges
-    shapes: x: n x channels x height x width; grid: n x h x w x 2; the result: n x channels x h x w
+    options: mode: 'bilinear' (of volumes trilinear), 'nearest', or of images 'bicubic';
+        padding_mode: outside 'zeros', 'border' or 'reflection'; align_corners: -1 and 1 are the
+        centres of the first and the last pixel, not their edges
+    shapes: x: n x channels x height x width; grid: n x h x w x 2; the result: n x channels x h x w;
+        of volumes: n x channels x depth x height x width, n x d x h x w x 3, n x channels x d x h
+        x w
     > grid_sample(tensor({{{{1.0, 3.0}}}}), zeros(1, 1, 1, 2))
     --> tensor({{{{2.0}}}}, f32 1x1x1x1 cpu)
 ]==]

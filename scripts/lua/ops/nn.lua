@@ -105,13 +105,29 @@ local function row_takes(query, key, value, mask)
     return true
 end
 
+-- x with each head, of dim -3, as often as query has heads for it: grouped-query attention.
+local function for_groups(op, query, x, name)
+    if query.ndim < 3 or x.ndim < 3 then
+        fail("%s: query is %s, %s %s (expected 3 dims or more with enable_gqa)", op,
+            shape_text(query), name, shape_text(x))
+    end
+    local heads, own = query.shape[query.ndim - 2], x.shape[x.ndim - 2]
+    if own == heads then return x end
+    if own == 0 or heads % own ~= 0 then
+        fail("%s: %s has %d heads, query %d (expected a number that divides %d)", op, name, own,
+            heads, heads)
+    end
+    return x:repeat_interleave(heads // own, -3)
+end
+
 define { "scaled_dot_product_attention",
     sig = "tensor query, tensor key, tensor value, tensor? attn_mask, float dropout_p=0, bool \z
-        is_causal=false, float? scale",
+        is_causal=false, float? scale, bool enable_gqa=false",
     help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is \z
-        added; scale is 1 / sqrt(size)",
+        added; scale is 1 / sqrt(size); enable_gqa: key and value have fewer heads (dim -3), each \z
+        of a group of query's",
     dtypes = "floats", autocast = "low",
-    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         local op, size = "scaled_dot_product_attention", query.shape
         if #size < 2 or #key.shape < 2 or #value.shape < 2 then
             fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op,
@@ -122,6 +138,9 @@ define { "scaled_dot_product_attention",
         end
         if is_causal and attn_mask then
             fail(op .. ": is_causal and attn_mask do not go together")
+        end
+        if enable_gqa then
+            key, value = for_groups(op, query, key, "key"), for_groups(op, query, value, "value")
         end
         scale = scale or 1 / math.sqrt(size[#size])
         local some, y

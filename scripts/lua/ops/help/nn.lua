@@ -201,7 +201,8 @@ scaled_dot_product_attention (see softmax, matmul, nn.MultiheadAttention)
     NaN. dropout_p applies whenever it is above 0; is_causal and attn_mask exclude each other.
     options: attn_mask: bools, true where attention is allowed, or floats that are added to the
         scores; dropout_p: probability that a weight is dropped; is_causal: queries attend to no
-        later keys; scale: factor of the scores, 1 / sqrt(size) if not given
+        later keys; scale: factor of the scores, 1 / sqrt(size) if not given; enable_gqa: dim -3 of
+        key and value divides that of query, and each of their heads serves a group of its heads
     shapes: query: … x l x size; key: … x s x size; value: … x s x v; attn_mask: broadcasts to … x l
         x s; the result: … x l x v
     > scaled_dot_product_attention(zeros(2, 1), zeros(2, 1), tensor({{1.0}, {3.0}}),
@@ -371,7 +372,6 @@ adaptive_max_pool3d (see max_pool3d, nn.AdaptiveMaxPool3d)
         return where each maximum was, counted from 1 through the planes of an image
     shapes: x: [n x] channels x depth x height x width; the result: [n x] channels x output_size
     > adaptive_max_pool3d(ones(1, 2, 2, 2), 1) --> tensor({{{{1.0}}}}, f32 1x1x1x1 cpu)
-affine_grid (see grid_sample)
 max_unpool1d (see max_pool1d, nn.MaxUnpool1d)
     Options as of max_unpool2d.
     shapes: x and indices: [n x] channels x length; the result: with length' in place of length
@@ -391,6 +391,7 @@ max_unpool3d (see max_pool3d, nn.MaxUnpool3d)
     shapes: x and indices: [n x] channels x depth x h x w; the result: with output_size in place of
         depth x h x w
     > max_unpool3d(tensor{{{{7.0}}}}, tensor{{{{8}}}}, 2):sum() --> tensor(7.0, f32 scalar cpu)
+affine_grid (see grid_sample)
     options: size: n, channels, height and width, or n, channels, depth, height and width;
         align_corners: -1 and 1 are the centres of the first and the last pixel, not their edges
     shapes: theta: n x 2 x 3; the result: n x h x w x 2; of volumes: n x 3 x 4, n x d x h x w x 3

@@ -364,6 +364,24 @@ local low = g.randn({2, 5, 2}, z):matmul(g.randn({2, 2, 4}, z))
 t.is(linalg.matrix_rank(low):tolist(), {2, 2}, "matrix_rank")
 t.is(linalg.matrix_rank(g.tensor({{2.0, 0}, {0, 1e-3}}), 1e-2):item(), 1, "atol")
 t.is(linalg.matrix_rank(g.tensor({{2.0, 0}, {0, -1}}), nil, 0.6, true):item(), 1, "rtol, symmetric")
+-- A tolerance for each matrix: PyTorch 2.15's results.
+for _, dev in ipairs {"cpu", "sim"} do
+    local o = {dtype = "f64", device = dev}
+    local m = g.diag_embed(g.tensor({{3.0, 1, 0.25}, {5.0, 2, 0.5}}, o))
+    local function each(...) return g.tensor({...}, o) end
+    t.is(linalg.matrix_rank(m, each(0.3, 1)):tolist(), {2, 2}, "atol for each matrix on " .. dev)
+    t.is(linalg.matrix_rank(m, each(0.3, 3), each(0.5, 0.05)):tolist(), {1, 1}, "and rtol")
+    t.is(linalg.matrix_rank(m, {rtol = each(0.2, 0.6)}):tolist(), {2, 1}, "rtol alone")
+    t.is(linalg.matrix_rank(m, each(0, 3)):tolist(), {3, 1}, "an atol of 0 leaves the default rtol")
+    t.is(linalg.matrix_rank(m, g.tensor({{0.3, 1}, {2, 2}}, o)):tolist(), {{2, 2}, {1, 1}},
+        "tolerances that the batch is broadcast with")
+    t.close(linalg.pinv(m, {rtol = each(0.1, 0.3)}):diagonal(0, 2, 3),
+        {{1 / 3, 1, 0}, {0.2, 0.5, 0}}, 1e-12, "pinv by an rtol for each on " .. dev)
+    t.close(linalg.pinv(m, each(0.3, 3)):diagonal(0, 2, 3), {{1 / 3, 1, 0}, {0.2, 0, 0}}, 1e-12,
+        "pinv by an atol for each on " .. dev)
+end
+t.error(function() linalg.matrix_rank(low, -1) end,
+    "argument 'atol': expected a number >= 0 or a tensor, got %-1", "a negative tolerance")
 local p = linalg.pinv(low)
 t.is(p.shape, {2, 4, 5}, "pinv's shape")
 t.ok(far(low:matmul(p):matmul(low), low) < 1e-12 and far(p:matmul(low):matmul(p), p) < 1e-12,

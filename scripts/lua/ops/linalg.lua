@@ -306,22 +306,33 @@ define { "linalg.norm", sig = "tensor x, order? ord, dims? dim, bool keepdim=fal
 
 -- ---- functions of singular values ----
 
--- Singular values up to this count as zero; PyTorch's rule. s: k values of each matrix, k > 0.
-local function cutoff(op, x, s, atol, rtol)
-    if atol and not (atol >= 0) then
-        fail("%s: argument 'atol': expected a number >= 0, got %s", op, atol)
+-- A tolerance: nil, a number, or a tensor of one for each matrix, as a column beside their values.
+local function tolerance(op, name, value)
+    if gpush.is_tensor(value) then return value:unsqueeze(-1) end
+    if value and not (type(value) == "number" and value >= 0) then
+        fail("%s: argument '%s': expected a number >= 0 or a tensor, got %s", op, name,
+            tostring(value))
     end
-    if rtol and not (rtol >= 0) then
-        fail("%s: argument 'rtol': expected a number >= 0, got %s", op, rtol)
-    end
-    local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
-    rtol = rtol or (atol and atol > 0 and 0) or EPS[x.dtype] * math.max(rows, cols)
-    return (s:amax(-1, true) * rtol):clamp(atol or 0)
+    return value
 end
 
-define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
-    help = "how many singular values of each matrix are above max(atol, rtol * the largest); \z
-        hermitian: x is symmetric",
+-- Singular values up to this count as zero; PyTorch's rule. s: k values of each matrix, k > 0.
+local function cutoff(op, x, s, atol, rtol)
+    atol, rtol = tolerance(op, "atol", atol), tolerance(op, "rtol", rtol)
+    if not rtol then
+        local own = EPS[x.dtype] * math.max(x.shape[#x.shape - 1], x.shape[#x.shape])
+        rtol = own
+        if gpush.is_tensor(atol) then rtol = gpush.where(atol:gt(0), 0, own)
+        elseif atol and atol > 0 then rtol = 0 end
+    end
+    local relative = s:amax(-1, true) * rtol
+    return gpush.is_tensor(atol) and relative:maximum(atol) or relative:clamp(atol or 0)
+end
+
+define { "linalg.matrix_rank",
+    sig = "tensor x, operand? atol, operand? rtol, bool hermitian=false",
+    help = "how many singular values of each matrix are above max(atol, rtol * the largest), \z
+        which are numbers, or tensors of one for each matrix; hermitian: x is symmetric",
     raises = "NaN or infinite elements", dtypes = "f64 f32", autocast = "wide",
     fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.matrix_rank", x)
@@ -357,9 +368,9 @@ local function pinv_by_values(x, atol, rtol, hermitian)
     return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
 end
 
-define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
-    help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as \z
-        zero",
+define { "linalg.pinv", sig = "tensor x, operand? atol, operand? rtol, bool hermitian=false",
+    help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest), which are \z
+        numbers, or tensors of one for each matrix, count as zero",
     raises = "NaN or infinite elements", dtypes = "f64 f32", autocast = "wide",
     fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.pinv", x)
@@ -486,15 +497,4 @@ define { "linalg.lu_solve",
         local y = rows:gather(-2, order:expand(rows.shape))
         return linalg.solve_triangular(lu,
             linalg.solve_triangular(lu, y, false, true, true), true)
-    end }
-
-define { "vander", sig = "tensor x, int? N, bool increasing=false",
-    help = "powers of a vector, a row for each element, from the highest to 0, or from 0 upward",
-    dtypes = "all", fn = function(x, n, increasing)
-        if x.ndim ~= 1 then fail("vander: x has %d dims (expected 1)", x.ndim) end
-        n = n or x.shape[1]
-        if n < 0 then fail("vander: argument 'N': expected 0 or more, got %d", n) end
-        local powers = gpush.range(0, n - 1, { device = x.device })
-        if not increasing then powers = (n - 1) - powers end
-        return x:unsqueeze(2) ^ powers
     end }

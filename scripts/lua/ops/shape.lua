@@ -351,6 +351,17 @@ define { "diagflat", sig = "tensor x, int offset=0",
     help = "the matrix with the elements of x as its diagonal",
     dtypes = "all", fn = function(x, offset) return x:flatten():diag_embed(offset) end }
 
+define { "vander", sig = "tensor x, int? N, bool increasing=false",
+    help = "powers of a vector, a row for each element, from the highest to 0, or from 0 upward",
+    dtypes = "all", fn = function(x, n, increasing)
+        if x.ndim ~= 1 then fail("vander: x has %d dims (expected 1)", x.ndim) end
+        n = n or x.shape[1]
+        if n < 0 then fail("vander: argument 'N': expected 0 or more, got %d", n) end
+        local powers = gpush.range(0, n - 1, { device = x.device })
+        if not increasing then powers = (n - 1) - powers end
+        return x:unsqueeze(2) ^ powers
+    end }
+
 local function grid(op, xs, indexing)
     local n, shape, views = #xs, {}, {}
     if n == 0 then fail("%s: expected at least one tensor", op) end

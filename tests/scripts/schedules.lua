@@ -125,6 +125,37 @@ for _, case in ipairs(cases) do
     t.is(b.param_groups[1].momentum, a.param_groups[1].momentum, name .. ": momentum too")
 end
 
+-- Resumed by last_epoch: PyTorch 2.15's rates of the 5th step and two more, of one group at 0.1.
+for _, case in ipairs {
+    { "StepLR", { step_size = 3, gamma = 0.5 }, { 0.05, 0.025, 0.025 } },
+    { "LambdaLR", { lr_lambda = function(n) return 1 / (n + 1) end },
+        { 0.016666666666666666, 0.014285714285714285, 0.0125 } },
+    { "OneCycleLR", { max_lr = 1, total_steps = 20 },
+        { 1.0, 0.9874640062350873, 0.9504846320134737 } },
+    { "CyclicLR", { base_lr = 0.1, max_lr = 1, step_size_up = 4 }, { 0.775, 0.55, 0.325 } },
+} do
+    local name, options, want = table.unpack(case)
+    local function sgd()
+        return SGD({ g.zeros(1):requires_grad_() }, { lr = 0.1, momentum = 0.9 })
+    end
+    local before, after, got = sgd(), sgd(), {}
+    local s = lr[name](before, options)
+    for _ = 1, 4 do s:step() end
+    after:load_state_dict(before:state_dict())
+    options.last_epoch = s.last_epoch
+    s = lr[name](after, options)
+    t.is(s.last_epoch, 5, name .. " begins one step on")
+    for i = 1, 3 do
+        got[i] = after.param_groups[1].lr
+        s:step()
+    end
+    t.close(got, want, 1e-12, name .. " by last_epoch")
+end
+t.error(function() lr.StepLR(optimizer(), 3, { last_epoch = 2 }) end,
+    "optim.lr.StepLR: option 'last_epoch' is 2, and group 1 has no initial_lr", "nothing to resume")
+t.error(function() lr.StepLR(optimizer(), 3, { last_epoch = -2 }) end,
+    "option 'last_epoch' is %-2 %(expected %-1 or more%)", "an epoch before the first")
+
 do
     local o = optimizer()
     local s = lr.CosineAnnealingWarmRestarts(o, 2)
@@ -177,7 +208,8 @@ t.is(p.best, nil, "also that of one that has seen nothing")
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
 fails(function() lr.StepLR(o, { step = 3 }) end,
-    "schedules.lua:%d+: optim.lr.StepLR: unknown option 'step' %(expected step_size, gamma%)",
+    "schedules.lua:%d+: optim.lr.StepLR: unknown option 'step' %(expected step_size, gamma, \z
+        last_epoch%)",
         "an unknown option, at the user's line")
 fails(function() lr.StepLR(o) end,
     "StepLR: argument 'step_size' %(#2%): expected an integer, got nothing", "a missing one")

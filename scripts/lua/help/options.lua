@@ -27,6 +27,7 @@ logits: unnormalized scores of each class
 log_probs: log-probabilities of each class
 label_smoothing: share of each label that is spread over all classes, 0 to 1
 ignore_index: label that is left out of the loss
+last_epoch: last step before, of a schedule that is resumed, which begins one step on; -1 for none
 num_classes: number of classes; -1 takes it from the labels, which waits
 reduction: how the losses are reduced: 'mean', 'sum' or 'none'
 log_input: x holds logarithms

@@ -10,7 +10,8 @@ optim.check_positive | optim.check_positive(group, fail, name, …) (see optim.d
     For check functions of optim.define: these options must be 0 or more.
 optim.lr (see optim.lr.StepLR, optim.lr.CosineAnnealingLR, optim.lr.OneCycleLR)
     Schedules, which change learning rates as training goes on: s = optim.lr.StepLR(opt, 30), then
-    s:step() after each epoch.
+    s:step() after each epoch. To resume, load a schedule's state, or the optimizer's and name the
+    schedule's last_epoch.
 optim.lr_scheduler (see optim.lr)
     optim.lr by PyTorch's name.
 optim.any.add_param_group

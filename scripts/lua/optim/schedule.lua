@@ -84,15 +84,30 @@ local function declare_rates(class)
     end
 end
 
+-- The steps taken at first: none, or, to resume, one more than last_epoch; then the groups have
+-- their first rates.
+local function first_epoch(name, o)
+    if o.last_epoch < -1 then
+        raise("optim.lr.%s: option 'last_epoch' is %d (expected -1 or more)", name, o.last_epoch)
+    end
+    for i, group in ipairs(o.optimizer.param_groups) do
+        if o.last_epoch >= 0 and not group.initial_lr then
+            raise("optim.lr.%s: option 'last_epoch' is %d, and group %d has no initial_lr (load \z
+                the optimizer's state first, or set it)", name, o.last_epoch, i)
+        end
+    end
+    return o.last_epoch + 1
+end
+
 -- define(name, signature, help, {check =, begin =, rate = fn(self, base, epoch, group number,
 -- group)})
 local function define(name, sig, help, methods)
     local class = setmetatable(methods, Schedule)
     declare_rates(class)
     class.__index, class.name, class.__name = class, name, "optim.lr." .. name
-    options(name, sig, help, function(self)
+    options(name, sig .. ", int last_epoch=-1", help, function(self)
         if class.check then class.check(self) end
-        self.last_epoch, self.base_lrs = 0, {}
+        self.last_epoch, self.base_lrs = first_epoch(name, self), {}
         for i, group in ipairs(self.optimizer.param_groups) do
             group.initial_lr = group.initial_lr or group.lr
             self.base_lrs[i] = group.initial_lr

@@ -82,17 +82,6 @@ static int l_session(lua_State *L) {
     return 1;
 }
 
-/* write(op, file, text): writes the file as ops do; raises. */
-static int l_write(lua_State *L) {
-    size_t n;
-    const char *op = luaL_checkstring(L, 1), *file = luaL_checkstring(L, 2);
-    const char *text = luaL_checklstring(L, 3, &n);
-    gp_outfile o;
-    if (!gp_outfile_begin(&o, op, file)) return gp_lua_raise(L);
-    fwrite(text, 1, n, o.f); /* commit checks its errors */
-    return gp_outfile_commit(&o, false) ? 0 : gp_lua_raise(L);
-}
-
 /* scratch(text): the name of a new file .lua that holds it, which no one else can have made or
  * linked before. nil and a message on failure, which the caller raises. */
 static int l_scratch(lua_State *L) {
@@ -112,11 +101,17 @@ static int l_scratch(lua_State *L) {
 }
 
 void gp_shell_push_module(lua_State *L) {
-    static const luaL_Reg native[] = {
-        {"now", l_now},         {"write", l_write},     {"scratch", l_scratch},
-        {"busy", l_busy},       {"columns", l_columns}, {"terminal", l_terminal},
-        {"status", l_status},   {"session", l_session}, {"input", gp_input_replace},
-        {"history", l_history}, {"crashed", l_crashed}, {NULL, NULL}};
+    static const luaL_Reg native[] = {{"now", l_now},
+                                      {"scratch", l_scratch},
+                                      {"busy", l_busy},
+                                      {"columns", l_columns},
+                                      {"terminal", l_terminal},
+                                      {"status", l_status},
+                                      {"session", l_session},
+                                      {"input", gp_input_replace},
+                                      {"history", l_history},
+                                      {"crashed", l_crashed},
+                                      {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);

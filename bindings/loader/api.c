@@ -7,6 +7,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/chunks.h"
+#include "bindings/fields.h"
 #include "bindings/loader/workers.h"
 #include "tensor/base/error.h"
 #include "tensor/device/card/clock.h"
@@ -142,16 +143,6 @@ static int l_stop(lua_State *L) {
     return 0;
 }
 
-static void set_seconds(lua_State *L, const char *name, uint64_t ns) {
-    lua_pushnumber(L, (double)ns * 1e-9);
-    lua_setfield(L, -2, name);
-}
-
-static void set_count(lua_State *L, const char *name, int64_t n) {
-    lua_pushinteger(L, n);
-    lua_setfield(L, -2, name);
-}
-
 /* pool:stats(): a table; times in seconds. */
 static int l_stats(lua_State *L) {
     const box *b = luaL_checkudata(L, 1, WORKER_POOL);
@@ -167,11 +158,11 @@ static int l_stats(lua_State *L) {
     set_seconds(L, "computed", s.computed < s.busy ? s.computed : s.busy);
     set_seconds(L, "idle", s.idle);
     set_seconds(L, "open", s.open);
-    set_count(L, "batches", s.batches);
-    set_count(L, "samples", s.samples);
-    set_count(L, "waits", s.waits);
-    set_count(L, "workers", s.workers);
-    set_count(L, "processors", gp_clock_op_ns() ? 0 : sysconf(_SC_NPROCESSORS_ONLN));
+    set_int(L, "batches", s.batches);
+    set_int(L, "samples", s.samples);
+    set_int(L, "waits", s.waits);
+    set_int(L, "workers", s.workers);
+    set_int(L, "processors", gp_clock_op_ns() ? 0 : sysconf(_SC_NPROCESSORS_ONLN));
     return 1;
 }
 

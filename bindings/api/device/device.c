@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
+#include "bindings/fields.h"
 #include "bindings/module.h"
 #include "bindings/stop.h"
 #include "tensor/memory/alloc.h"
@@ -28,23 +29,18 @@ static int l_synchronize(lua_State *L) {
     return gp_wait_device(dev, GP_WHY_explicit, "synchronize") ? 0 : gp_lua_raise(L);
 }
 
-static void set_field(lua_State *L, const char *name, lua_Integer v) {
-    lua_pushinteger(L, v);
-    lua_setfield(L, -2, name);
-}
-
 /* gpush.memory(device): a table of bytes in use, peak, cached, limit, and counts. */
 static int l_memory(lua_State *L) {
     gp_mem_stats m;
     gp_alloc_stats(check_device(L, 1, "memory"), &m);
     lua_createtable(L, 0, 8);
-    set_field(L, "in_use", m.in_use);
-    set_field(L, "peak", m.peak);
-    set_field(L, "cached", m.cached);
-    set_field(L, "limit", m.limit);
-    set_field(L, "allocations", (lua_Integer)m.allocs);
-    set_field(L, "reused", (lua_Integer)m.reused);
-    set_field(L, "flushes", (lua_Integer)m.flushes);
+    set_int(L, "in_use", m.in_use);
+    set_int(L, "peak", m.peak);
+    set_int(L, "cached", m.cached);
+    set_int(L, "limit", m.limit);
+    set_int(L, "allocations", (lua_Integer)m.allocs);
+    set_int(L, "reused", (lua_Integer)m.reused);
+    set_int(L, "flushes", (lua_Integer)m.flushes);
     return 1;
 }
 

@@ -3,6 +3,7 @@
  * one by one, for scripts/lua/diverge.lua. */
 #include "bindings/args/function.h"
 #include "bindings/bind.h"
+#include "bindings/fields.h"
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "tensor/autograd/watch.h"
@@ -63,12 +64,6 @@ static int l_watch(lua_State *L) {
 /* ---- the results of a function's ops, for diverge ---- */
 
 #define RESULTS "gpush.results" /* in the registry: the list that is being made */
-
-static void set_text(lua_State *L, const char *key, const char *s) {
-    if (!s) return;
-    lua_pushstring(L, s);
-    lua_setfield(L, -2, key);
-}
 
 /* A copy of each result, since later ops may write into it. */
 static bool see(const gp_call *c, gp_tensor *result) {

@@ -9,6 +9,7 @@
 #include "bindings/args/names.h"
 #include "bindings/module.h"
 #include "bindings/api/profile/profile.h"
+#include "bindings/fields.h"
 #include "bindings/sampling/sampler.h"
 #include "bindings/scope.h"
 #include "bindings/sampling/stack.h"
@@ -237,23 +238,10 @@ static gp_rows *push_rows(lua_State *L) {
     return *box;
 }
 
-static void set_int(lua_State *L, const char *key, int64_t v) {
-    lua_pushinteger(L, v);
-    lua_setfield(L, -2, key);
-}
-static void set_number(lua_State *L, const char *key, double v) {
-    lua_pushnumber(L, v);
-    lua_setfield(L, -2, key);
-}
-static void set_string(lua_State *L, const char *key, const char *v) {
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, key);
-}
-
 static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     char text[4096]; /* a stack of GP_STACK_DEPTH frames */
     lua_createtable(L, 0, 12);
-    set_string(L, "name", gp_row_name(r, row, text, sizeof text));
+    set_text(L, "name", gp_row_name(r, row, text, sizeof text));
     set_int(L, "count", (int64_t)row->calls);
     if (row->samples) set_int(L, "samples", (int64_t)row->samples);
     set_int(L, "self_cpu_time_total", row->self[GP_CPU]);
@@ -275,11 +263,11 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     if (wave && wave->ns > 0) set_number(L, "blocks_per_sm", wave->blocks / wave->ns);
     if (wave && wave->occupied > 0) set_number(L, "occupancy", wave->occupancy / wave->occupied);
     if (row->rec && gp_rec_op_shapes(row->rec))
-        set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
+        set_text(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
     if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)
-        set_string(L, "module", gp_safe_text(row->rec->stack->module, text, sizeof text));
+        set_text(L, "module", gp_safe_text(row->rec->stack->module, text, sizeof text));
     if (row->rec && row->rec->stack)
-        set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
+        set_text(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
 }
 
 static void push_list(lua_State *L, const gp_rows *r) {
@@ -346,21 +334,21 @@ static int l_trace(lua_State *L) {
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     char name[200];
     lua_createtable(L, 0, 10);
-    set_string(L, "kind", gp_rec_kind_name((gp_rec_kind)r->kind));
-    set_string(L, "name", gp_rec_name(r, name, sizeof name));
+    set_text(L, "kind", gp_rec_kind_name((gp_rec_kind)r->kind));
+    set_text(L, "name", gp_rec_name(r, name, sizeof name));
     set_int(L, "start", (int64_t)(r->t0 - p->t0));
     set_int(L, "stop", (int64_t)(gp_rec_end(p, r) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
-    if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
+    if (r->file) set_text(L, "file", r->file), set_int(L, "line", r->line);
     if (r->kind == GP_REC_SAMPLE) set_int(L, "samples", r->bytes);
-    if (gp_rec_has_why(r)) set_string(L, "why", gp_why_name((gp_why)r->why));
+    if (gp_rec_has_why(r)) set_text(L, "why", gp_why_name((gp_why)r->why));
     bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
-    if (named && r->kernel) set_string(L, "kernel", r->kernel);
+    if (named && r->kernel) set_text(L, "kernel", r->kernel);
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
     if (r->kind == GP_REC_WAIT) set_int(L, "queued", r->bytes);
     else set_int(L, r->kind == GP_REC_KERNEL ? "waited" : "bytes", r->bytes);
     const gp_device *dev = r->kind == GP_REC_ALLOC ? r->where : ((gp_stream *)r->where)->dev;
-    set_string(L, "device", dev->name);
+    set_text(L, "device", dev->name);
     if (r->kind != GP_REC_ALLOC) set_int(L, "stream", ((gp_stream *)r->where)->index);
 }
 
@@ -369,7 +357,7 @@ static void push_track(lua_State *L, const gp_prof *p, const gp_track *t) {
     for (gp_rec *r; (r = gp_next(&at));) {
         gp_lua_may_stop(L, (int64_t)lua_rawlen(L, -1));
         push_event(L, p, r);
-        if (t->name) set_string(L, "thread", t->name);
+        if (t->name) set_text(L, "thread", t->name);
         if (p->ranks > 1) set_int(L, "rank", t->rank);
         lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }

@@ -6,21 +6,13 @@
 
 #include "bindings/bind.h"
 #include "bindings/api/profile/profile.h"
+#include "bindings/fields.h"
 #include "profile/load/reader.h"
 #include "profile/replay/verdict.h"
 #include "profile/sync/sync.h"
 #include "profile/show/waves.h"
 
 /* ---- waits, the path, idle time ---- */
-
-static void set_int(lua_State *L, const char *key, uint64_t v) {
-    lua_pushinteger(L, (lua_Integer)v);
-    lua_setfield(L, -2, key);
-}
-static void set_text(lua_State *L, const char *key, const char *v) {
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, key);
-}
 
 static void set_line(lua_State *L, const gp_rec *r) {
     if (!r || !r->file) return;

@@ -9,6 +9,7 @@
 #include "bindings/loops.h"
 #include "bindings/module.h"
 #include "bindings/chunks.h"
+#include "bindings/fields.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
 #include "bindings/stop.h"
@@ -226,36 +227,18 @@ static int l_scope_gc(lua_State *L) {
 
 /* ---- the ledger ---- */
 
-static void set_string(lua_State *L, const char *key, const char *v) {
-    if (!v) return;
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, key);
-}
-static void set_int(lua_State *L, const char *key, uint64_t v) {
-    lua_pushinteger(L, (lua_Integer)v);
-    lua_setfield(L, -2, key);
-}
-static void set_seconds(lua_State *L, const char *key, uint64_t ns) {
-    lua_pushnumber(L, (double)ns * 1e-9);
-    lua_setfield(L, -2, key);
-}
-static void set_bool(lua_State *L, const char *key, bool v) {
-    lua_pushboolean(L, v);
-    lua_setfield(L, -2, key);
-}
-
 static void push_line(lua_State *L, const gp_sync_line *l) {
     char kind[GP_KIND_TEXT]; /* of its times */
     lua_createtable(L, 0, 16);
-    set_string(L, "file", l->loc.file);
+    set_text(L, "file", l->loc.file);
     set_int(L, "line", (uint64_t)l->loc.line);
-    set_string(L, "loop_file", l->loop.file);
+    set_text(L, "loop_file", l->loop.file);
     if (l->loop.file) set_int(L, "loop_line", (uint64_t)l->loop.line);
-    set_string(L, "why", gp_why_name(l->why));
-    set_string(L, "what", l->what);
-    set_string(L, "device", l->device);
-    set_string(L, "reason", l->reason);
-    set_string(L, "advice", l->advice);
+    set_text(L, "why", gp_why_name(l->why));
+    set_text(L, "what", l->what);
+    set_text(L, "device", l->device);
+    set_text(L, "reason", l->reason);
+    set_text(L, "advice", l->advice);
     set_bool(L, "watched", gp_sync_watched(l->why));
     set_int(L, "times", l->times);
     set_int(L, "refused", l->refused);
@@ -263,7 +246,7 @@ static void push_line(lua_State *L, const gp_sync_line *l) {
     set_seconds(L, "wait", l->wait_ns);
     set_seconds(L, "longest", l->max_ns);
     set_seconds(L, "idle", l->idle_ns);
-    set_string(L, "kind", gp_kind_of_device(l->device, kind));
+    set_text(L, "kind", gp_kind_of_device(l->device, kind));
     if (gp_sync_worth(l) >= 0) set_seconds(L, "worth", (uint64_t)gp_sync_worth(l));
 }
 
@@ -283,23 +266,23 @@ static int l_lines(lua_State *L) {
 static void push_event(lua_State *L, const gp_sync_event *e) {
     char kind[GP_KIND_TEXT]; /* of its times */
     lua_createtable(L, 0, 18);
-    set_string(L, "file", e->loc.file);
+    set_text(L, "file", e->loc.file);
     set_int(L, "line", (uint64_t)e->loc.line);
-    set_string(L, "why", gp_why_name(e->why));
-    set_string(L, "what", e->what);
-    set_string(L, "device", e->device);
+    set_text(L, "why", gp_why_name(e->why));
+    set_text(L, "what", e->what);
+    set_text(L, "device", e->device);
     set_int(L, "stream", (uint64_t)e->stream);
-    set_string(L, "reason", e->reason);
-    set_string(L, "advice", e->advice);
+    set_text(L, "reason", e->reason);
+    set_text(L, "advice", e->advice);
     set_bool(L, "refused", e->refused);
     set_bool(L, "watched", gp_sync_watched(e->why));
     set_int(L, "queued", e->queued);
-    set_string(L, "last_op", e->last_op);
-    set_string(L, "last_file", e->last.file);
+    set_text(L, "last_op", e->last_op);
+    set_text(L, "last_file", e->last.file);
     set_int(L, "last_line", (uint64_t)e->last.line);
     set_seconds(L, "start", e->t0);
     set_seconds(L, "wait", e->t1 - e->t0);
-    set_string(L, "kind", gp_kind_of_device(e->device, kind));
+    set_text(L, "kind", gp_kind_of_device(e->device, kind));
 }
 
 /* sync.events(): the last waits, one by one, oldest first, and the number of older ones that were
@@ -338,17 +321,17 @@ static int l_calls(lua_State *L) {
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++, l++) {
         lua_createtable(L, 0, 10);
-        set_string(L, "file", l->loc.file);
+        set_text(L, "file", l->loc.file);
         set_int(L, "line", (uint64_t)l->loc.line);
-        set_string(L, "what", l->what);
-        set_string(L, "device", l->device);
+        set_text(L, "what", l->what);
+        set_text(L, "device", l->device);
         set_bool(L, "first_use", l->first);
         set_int(L, "times", l->times);
         set_int(L, "blocked", l->blocked);
         set_seconds(L, "time", l->ns);
         set_seconds(L, "blocked_time", l->blocked_ns);
         set_seconds(L, "longest", l->max_ns);
-        set_string(L, "kind", gp_kind_of_device(l->device, kind));
+        set_text(L, "kind", gp_kind_of_device(l->device, kind));
         lua_rawseti(L, -2, i + 1);
     }
     return 1;

@@ -7,6 +7,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
+#include "bindings/fields.h"
 #include "bindings/module.h"
 #include "profile/show/fit.h"
 #include "profile/record/kind.h"
@@ -205,11 +206,6 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
     if (!lua_isnoneornil(L, idx + 1) && !(*dev = gp_device_get(lua_tostring(L, idx + 1))))
         gp_lua_raise(L);
     t->print = lua_toboolean(L, idx + 2);
-}
-
-static void set_number(lua_State *L, const char *key, double v) {
-    lua_pushnumber(L, v);
-    lua_setfield(L, -2, key);
 }
 
 /* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none

@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/api/profile/profile.h"
+#include "bindings/fields.h"
 #include "profile/record/kind.h"
 #include "profile/show/owners.h"
 #include "profile/sync/sync.h"
@@ -26,20 +27,6 @@ static const gp_usage *push_usage(lua_State *L) {
     gp_usage **u = gp_lua_push_owner(L, &type, sizeof *u);
     if (!(*u = gp_usage_new(p))) gp_lua_raise(L);
     return *u;
-}
-
-static void set_int(lua_State *L, const char *key, uint64_t v) {
-    lua_pushinteger(L, (lua_Integer)v);
-    lua_setfield(L, -2, key);
-}
-static void set_text(lua_State *L, const char *key, const char *v) {
-    if (!v) return;
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, key);
-}
-static void set_number(lua_State *L, const char *key, double v) {
-    lua_pushnumber(L, v);
-    lua_setfield(L, -2, key);
 }
 
 /* ---- waits ---- */

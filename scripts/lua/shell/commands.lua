@@ -231,7 +231,7 @@ end)
 
 -- Writes all of it, or leaves the file as it was.
 local function write_whole(name, text)
-    local ok, message = pcall(native.write, "save", name, text)
+    local ok, message = pcall(require "save", "save", name, text)
     if not ok then fail("%s", (message:gsub("^.-save: ", ""))) end
 end
 

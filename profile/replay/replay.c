@@ -101,6 +101,8 @@ struct gp_rank_replay {
     uint64_t ended;        /* all commands so far */
     uint64_t least;        /* what a pass of a kernel takes besides its work */
     gp_on_card *card;      /* which runs them instead; NULL */
+    const gp_rec *pool;    /* the first batch that was awaited from worker processes; NULL */
+    uint64_t pool_at;      /* and what the time of that has become */
     int step;              /* the next one */
     int met;               /* the command that has begun, and whose end is not known yet; -1 */
 };
@@ -243,6 +245,26 @@ static bool take(pass *p, const gp_step_at *s) {
     return add_point(p->r, s->t1, p->now);
 }
 
+/* The host waits for a batch of worker processes, of which the record has only when it came: they
+ * are taken to have worked all the time since they were started, as they do where batches are
+ * waited for, so that it comes no earlier if the host does. */
+static bool await_workers(pass *p, const gp_rec *batch) {
+    if (!p->pool) p->pool = batch, p->pool_at = p->now;
+    double by = p->w->batch ? (double)p->w->into / (double)p->w->batch : 1;
+    uint64_t came = p->pool_at + scaled(batch->t1 - p->pool->t0, by);
+    if (!add_point(p->r, batch->t0, p->now)) return false;
+    p->at = batch->t1;
+    if (!is_free(p->w, GP_CAUSE_loader)) p->now = most(p->now, came);
+    return add_point(p->r, batch->t1, p->now);
+}
+
+/* The host does something else from here on. */
+static bool change(pass *p, const gp_step_at *s) {
+    p->owner = s->computes ? s->rec : NULL, p->part = s->part;
+    bool awaits = s->rec && s->t == s->rec->t0 && s->t >= p->at && gp_awaits_workers(s->rec);
+    return !awaits || await_workers(p, s->rec);
+}
+
 static int compare(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return x < y ? -1 : x > y;
@@ -297,10 +319,11 @@ static bool run_steps(pass *p) {
         if (gp_prof_stops((uint64_t)p->step)) return false;
         const gp_step_at *s = &t->step[p->step];
         if (!advance(p, s->t)) return false;
-        if (s->kind == GP_STEP_OWNER) p->owner = s->computes ? s->rec : NULL, p->part = s->part;
-        else if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
-        else if (s->t < p->at) continue; /* a wait within a batch that a worker makes instead */
-        else if (!(s->kind == GP_STEP_MAKE   ? make(p, s)
+        if (s->kind == GP_STEP_LAUNCH) launch(p, s->command);
+        else if (s->kind != GP_STEP_OWNER && s->t < p->at)
+            continue; /* a wait within a batch that workers make */
+        else if (!(s->kind == GP_STEP_OWNER  ? change(p, s)
+                   : s->kind == GP_STEP_MAKE ? make(p, s)
                    : s->kind == GP_STEP_TAKE ? take(p, s)
                                              : wait(p, s)))
             return false;

@@ -41,6 +41,29 @@ for _, old in ipairs { false, true } do
     p:save(path .. ".prof")
     t.is(g.profile.load(path .. ".prof"):idle().loader, 800000, "saved and loaded")
 end
+-- Three steps of 4 ms: a batch that is waited for until 4, 8 and 12 ms, a kernel and a wait of 1 ms
+-- for it. Worker processes set the pace: without the waits the second and third batch come when they
+-- came, and nothing is saved; batches that the script makes come as fast as it is.
+for _, iter in ipairs { "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter" } do
+    local r, workers = made.trace(), iter:find "Multi" ~= nil
+    for k = 0, 2 do
+        local from = k == 0 and 0 or 4000 * k + 1100
+        r:region("enumerate(DataLoader)#" .. iter .. ".__next__", from, 4000 * (k + 1) - from)
+        local at = 4000 * (k + 1)
+        r:op("aten::mul", at + 10, 20)
+        r:kernel("mul_kernel", at + 30, 1000, r:call("cudaLaunchKernel", at + 12, 5))
+        r:op("aten::item", at + 40, 1010)
+        r:call("cudaStreamSynchronize", at + 45, 1000)
+    end
+    local p = load(r)
+    local verdict, by = p:verdict(), {}
+    for _, row in ipairs(verdict) do by[row.cause] = row end
+    local off = math.abs(by.waits.worth / 1000 - (workers and 0 or 2000))
+    t.ok(off < 60, iter .. ": what waits are worth, " .. by.waits.worth)
+    t.is(tostring(verdict):find("(3) are taken to come when they came", 1, true) ~= nil, workers,
+        "batches whose making is not on the record, which it says")
+    t.is(by.loader.advice:find("beside the script already", 1, true) ~= nil, workers, "advice")
+end
 local r = made.trace()
 r:region("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 500)
 r:op("aten::stack", 100, 300)

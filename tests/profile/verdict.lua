@@ -230,11 +230,14 @@ local set = g.data.Dataset { size = 8, get = function(_, i)
     for k = 1, 100000 do sum = sum + k % 7 end
     return g.full({}, sum), i
 end }
-v = run(function()
-    for _, y in g.data.Loader { set, batch = 2 }() do y:sum() end
-end):verdict()
-t.is(v.cause, "loader", "a loader on the cpu dominates")
-t.ok(v.sentence:find("; or less: the ops share the loader's processors", 1, true), v.sentence)
+local SHARED = "; or less: the ops share the loader's processors"
+for workers = 0, 1 do
+    v = run(function()
+        for _, y in g.data.Loader { set, batch = 2, workers = workers }() do y:sum() end
+    end):verdict()
+    t.is(v.cause, "loader", "a loader on the cpu dominates, workers: " .. workers)
+    t.is(v.sentence:find(SHARED, 1, true) ~= nil, workers > 0, "beside it: " .. v.sentence)
+end
 
 t.error(function() p:verdict { rank = 3 } end, "profile.verdict: rank: no event of rank 3", "ranks")
 t.error(function() p:whatif { without = "lauches" } end, "whatif: without", "a wrong cause")

@@ -304,6 +304,12 @@ static void say_assumed(const gp_prof *p, options *o) {
             "; where a stream waits for an event that the trace does not name (%d), it is taken to "
             "be the last one recorded",
             p->guessed_orders);
+    int batches = gp_count_recs(p->host, gp_awaits_workers);
+    if (batches)
+        say(o,
+            "; batches that the host waited for (%d) are taken to come when they came, however "
+            "early it asks: what the DataLoader's workers did is not on the record",
+            batches);
 }
 
 /* {from, to}: samples of a batch. */

@@ -155,14 +155,26 @@ local function why_nothing(list, row)
     if DEVICE[row.cause] then
         return DEVICE[top] and "0: other work takes as long" or "0: the host comes later"
     end
+    if top == "loader" then return "0: the next batch comes later" end
     local busy = list.busy >= BUSY * list.wall or WORK[top]
     return busy and "0: the device is busy" or "0: other work takes as long"
 end
 
--- Whether the processors that make a loader's batches ran the ops, too: on cpu, and on sim without
--- a card.
-local function shares_processors(list)
-    return list.work == 0 or list.kind:find("CPU-backed", 1, true) ~= nil
+-- Whether workers make the batches, beside the script; of an own record that may be unknown: nil.
+local function has_workers(row, prof)
+    if prof.foreign then return row.name:find("_MultiProcessing", 1, true) ~= nil end
+    return row.pass and row.pass.workers > 0
+end
+local FASTER <const> = "they are made beside the script already, and come late: more of the \z
+    DataLoader's num_workers where processors are free, persistent_workers=True, and make a sample \z
+    cheaper; the trace does not say whether __getitem__ computes, which processors bound, or \z
+    waits, which more workers help"
+
+-- Whether the processors that make a loader's batches ran the ops beside it, too: on cpu, and on
+-- sim without a card.
+local function shares_processors(list, prof)
+    return has_workers(list[1], prof) ~= false
+        and (list.work == 0 or list.kind:find("CPU-backed", 1, true) ~= nil)
 end
 
 local function conclude(list, prof)
@@ -181,7 +193,7 @@ local function conclude(list, prof)
     local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
         measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
         replay.accuracy(prof, top.cause))
-    if top.cause == "loader" and shares_processors(list) then
+    if top.cause == "loader" and shares_processors(list, prof) then
         text = text .. "; or less: the ops share the loader's processors, and stay as slow as \z
             they were beside it"
     end
@@ -240,6 +252,9 @@ local function verdict(prof, rank)
                 or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice
         end
         if row.pass then row.advice = workers.advice(row.pass) end
+        if row.cause == "loader" and prof.foreign and has_workers(row, prof) then
+            row.advice = FASTER
+        end
         if is_once(row) then
             local left = prof.foreign and loads and not row.name
             row.advice = ONCE .. (left and LEFT or "")

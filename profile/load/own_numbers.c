@@ -33,6 +33,7 @@ static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->foreign = n->foreign;
     p->cut = n->cut;
     p->no_device = n->no_device;
+    p->unpaired = n->unpaired;
     p->processors = int_of(n->processors);
     p->unknown_orders = int_of(n->unknown_orders);
     p->guessed_orders = int_of(n->guessed_orders);
@@ -65,6 +66,7 @@ bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_
                   {"foreign", &n->foreign},
                   {"cut", &n->cut},
                   {"no_device", &n->no_device},
+                  {"unpaired", &n->unpaired},
                   {"processors", &n->processors},
                   {"ranks", &n->ranks},
                   {"dropped", &n->dropped},

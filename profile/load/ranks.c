@@ -15,7 +15,7 @@ static const uint64_t LONGEST = (uint64_t)1 << 60; /* ns of a profile */
 typedef struct trace {
     kineto k;
     int64_t t0, t1, offset;
-    int64_t *end; /* of its collectives, in the order of their starts */
+    int64_t *begin, *end; /* of its collectives, in the order of their starts */
     const char **name;
     int n;
 } trace;
@@ -39,13 +39,15 @@ static int by_start(const void *a, const void *b) {
 static bool find_collectives(trace *t) {
     size_t room = (size_t)t->k.n + 1;
     const kineto_event **found = malloc(room * sizeof *found);
+    t->begin = malloc(room * sizeof *t->begin);
     t->end = malloc(room * sizeof *t->end);
     t->name = malloc(room * sizeof *t->name);
-    bool ok = found && t->end && t->name;
+    bool ok = found && t->begin && t->end && t->name;
     for (int i = 0; ok && i < t->k.n; i++)
         if (is_collective(&t->k.event[i])) found[t->n++] = &t->k.event[i];
     if (ok && t->n) qsort(found, (size_t)t->n, sizeof *found, by_start);
     for (int i = 0; ok && i < t->n; i++) {
+        t->begin[i] = found[i]->t0;
         t->end[i] = found[i]->t0 + found[i]->dur;
         t->name[i] = found[i]->name;
     }
@@ -59,16 +61,43 @@ static bool same_collectives(const trace *a, const trace *b) {
 }
 
 /* A collective ends on all of its ranks at about the same time: the median of the differences is
- * the clocks'. */
-static bool align_by_collectives(trace *t, int n) {
+ * the clocks'. false when out of memory. */
+static bool set_offset(const trace *first, trace *t) {
+    int64_t *apart = malloc((size_t)t->n * sizeof *apart);
+    if (!apart) return gp_json_fail(t->k.j, "out of memory");
+    for (int c = 0; c < t->n; c++) apart[c] = first->end[c] - t->end[c];
+    qsort(apart, (size_t)t->n, sizeof *apart, by_number);
+    t->offset = apart[t->n / 2];
+    free(apart);
+    return true;
+}
+
+/* Whether a collective is over on one rank well before that of its name and number begins on the
+ * other: then they are not the same one, as where each file has another part of the run. A broadcast
+ * may be over for its sender. */
+static bool pass_by(const trace *a, const trace *b) {
+    enum { CLOCKS_APART = 1000000 }; /* ns */
+    for (int c = 0; c < a->n; c++) {
+        if (strstr(a->name[c], "Broadcast")) continue;
+        int64_t begin = b->begin[c] + b->offset, end = b->end[c] + b->offset;
+        if (begin > a->end[c] + CLOCKS_APART || end < a->begin[c] - CLOCKS_APART) return true;
+    }
+    return false;
+}
+
+typedef enum clocks { ALIGNED, OTHER, UNPAIRED } clocks;
+
+/* Aligns the clocks where all ranks have the same collectives. */
+static bool align_by_collectives(trace *t, int n, clocks *how) {
+    *how = OTHER;
     for (int i = 0; i < n; i++)
         if (!find_collectives(&t[i])) return false;
     for (int i = 1; i < n; i++)
-        if (!same_collectives(&t[0], &t[i])) return false;
+        if (!same_collectives(&t[0], &t[i])) return true;
+    *how = ALIGNED;
     for (int i = 1; i < n; i++) {
-        for (int c = 0; c < t[i].n; c++) t[i].end[c] = t[0].end[c] - t[i].end[c];
-        qsort(t[i].end, (size_t)t[i].n, sizeof *t[i].end, by_number);
-        t[i].offset = t[i].end[t[i].n / 2];
+        if (!set_offset(&t[0], &t[i])) return false;
+        if (pass_by(&t[0], &t[i])) *how = UNPAIRED;
     }
     return true;
 }
@@ -79,15 +108,22 @@ static bool have_clock(const trace *t, int n) {
     return true;
 }
 
-/* Sets the offsets and says how. */
-static const char *align(trace *t, int n) {
+/* Sets the offsets and says how; NULL when out of memory. */
+static const char *align(trace *t, int n, bool *unpaired) {
+    static const char *const text[2][2] = {
+        {"the files have no common clock: each rank begins with the first",
+         "the ranks' clocks are as in their files"},
+        {"the files have no common clock, and do not have the same collectives, of which none is "
+         "paired: each rank begins with the first",
+         "the ranks' clocks are as in their files, which do not have the same collectives: none is "
+         "paired"}};
     bool clock = have_clock(t, n);
-    if (n > 1 && align_by_collectives(t, n))
-        return "the ranks' clocks are aligned by the ends of "
-               "the collectives";
+    clocks how = OTHER;
+    if (n > 1 && !align_by_collectives(t, n, &how)) return NULL;
+    *unpaired = how == UNPAIRED;
+    if (how == ALIGNED) return "the ranks' clocks are aligned by the ends of the collectives";
     for (int i = 0; i < n; i++) t[i].offset = clock ? t[i].k.base : t[0].t0 - t[i].t0;
-    return clock ? "the ranks' clocks are as in their files"
-                 : "the files have no common clock: each rank begins with the first";
+    return text[*unpaired][clock];
 }
 
 /* ---- ranks ---- */
@@ -170,7 +206,8 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     int64_t first = INT64_MAX, last = INT64_MIN;
     uint64_t ids = 0;
     bool numbered = !distinct(t, n);
-    const char *clocks = align(t, n);
+    const char *clocks = align(t, n, &p->unpaired);
+    if (!clocks) return false;
     for (int i = 0; i < n; i++) {
         if (t[i].t0 + t[i].offset < first) first = t[i].t0 + t[i].offset;
         if (t[i].t1 + t[i].offset > last) last = t[i].t1 + t[i].offset;
@@ -200,6 +237,7 @@ bool gp_load_ranks(gp_json *j, int n, gp_prof *p) {
     ok = ok && read_all(j, n, p, t) && build_all(t, n, p);
     for (int i = 0; t && i < n; i++) {
         gp_kineto_free(&t[i].k);
+        free(t[i].begin);
         free(t[i].end);
         free(t[i].name);
     }

@@ -358,6 +358,7 @@ static void put_fields(writer *w) {
     put_field(w, "foreign", p->foreign);
     if (p->cut) put_field(w, "cut", 1);
     if (p->no_device) put_field(w, "no_device", 1);
+    if (p->unpaired) put_field(w, "unpaired", 1);
     if (p->unknown_orders) put_field(w, "unknown_orders", (uint64_t)p->unknown_orders);
     if (p->guessed_orders) put_field(w, "guessed_orders", (uint64_t)p->guessed_orders);
     put_field(w, "ranks", (uint64_t)p->ranks);

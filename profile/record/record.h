@@ -149,7 +149,9 @@ typedef struct gp_prof {
     const char *accuracy;          /* of such predictions, as a sentence's part; NULL: not known */
     bool cut;                      /* that file ended early: what followed is missing */
     bool no_device;                /* of another program's trace: it lists none, and calls none */
-    bool foreign;                  /* loaded from another program's trace, */
+    bool unpaired;      /* of other programs' traces of ranks: calls of one name and number do not
+                           overlap, so which collectives belong together is not known */
+    bool foreign;       /* loaded from another program's trace, */
     int unknown_orders; /* whose so many calls let a stream wait for another, but do not say which:
                            replays take none to wait; */
     int guessed_orders; /* and so many name it, but not the event: the last one recorded before */

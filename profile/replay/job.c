@@ -80,7 +80,7 @@ static bool find_meetings(gp_job *job) {
     part *all = malloc(room * sizeof *all);
     job->meeting = malloc(room * sizeof *job->meeting);
     if (!all || !job->meeting) return free(all), false;
-    int n = number(all, gather(job, all));
+    int n = job->rank[0]->p->unpaired ? 0 : number(all, gather(job, all));
     qsort(all, (size_t)n, sizeof *all, by_number);
     for (int i = 0; i < n; i++) {
         bool first = !i || by_kind(&all[i - 1], &all[i]) || all[i - 1].nth != all[i].nth;

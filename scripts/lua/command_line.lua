@@ -164,7 +164,7 @@ function M.summary(prof, group, limit, sort, several)
     if verdict then add("Verdict", tostring(verdict)) end
     waits.verdict = nil -- which is not said twice
     local met = several and prof:collectives() or {}
-    if #met > 0 then add("Collectives", tostring(met)) end
+    if #met > 0 or met.unpaired then add("Collectives", tostring(met)) end
     add("Ops", prof:table { group = group, limit = limit or 15,
         sort = sort or #devices > 0 and "self_device_time_total" or "self_cpu_time_total" })
     add("Waits of the host", tostring(waits))

@@ -77,6 +77,23 @@ t.is(ranks(moved(0, 0, epoch), apart).wall_ns, 320000, "on which their times are
 t.ok(ranks(moved(0, 0), moved(0, 0)).how:match "numbered in the order of the files",
     "ranks of one number")
 
+-- Two all_reduces each, whose second one lies 20 ms apart from the other rank's once the first ones
+-- are aligned: each file has another part of the run.
+local function sampled(rank)
+    local r = moved(rank, 0)
+    for k = 1, 3 do
+        local at = 1000 * k + (k == 3 and 0 or 20000 * rank)
+        r:kernel("ncclDevKernel_AllReduce", at, 100, r:call("cudaLaunchKernel", at - 10, 5))
+    end
+    return r
+end
+local other = ranks(sampled(0), sampled(1))
+t.ok(other.how:match "of which none is paired: each rank begins with the first", other.how)
+t.is(#other:collectives(), 0, "no rank was last")
+t.ok(tostring(other:collectives()):match "no collective is paired", "which is said")
+other:save(folder .. "/other.prof")
+t.ok(g.profile.load(folder .. "/other.prof").unpaired, "saved and loaded")
+
 -- ---- who comes late ----
 -- Both ranks call an all_reduce at 110 us, which ends at 300; rank 1's begins 90 us later than rank
 -- 0's, with nothing else on its record. Of the next, rank 1's host comes late: it leaves the wait

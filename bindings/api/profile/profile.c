@@ -412,6 +412,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "predicted")) return lua_pushstring(L, p->predicted), 1;
     if (p && key && !strcmp(key, "accuracy")) return lua_pushstring(L, p->accuracy), 1;
     if (p && key && !strcmp(key, "foreign")) return lua_pushboolean(L, p->foreign), 1;
+    if (p && key && !strcmp(key, "unpaired")) return lua_pushboolean(L, p->unpaired), 1;
     if (p && key && !strcmp(key, "measured")) return push_measured(L, p);
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
     lua_pushvalue(L, 2);

@@ -292,7 +292,10 @@ local function columns(rows, texts)
 end
 
 function Collectives.__tostring(list)
-    if #list == 0 then
+    if list.unpaired then
+        return "no collective is paired: the ranks' files do not have the same ones (calls of one \z
+            name and number do not overlap), as where each has another part of the run"
+    elseif #list == 0 then
         return "no collective of several ranks; profile.load {file, …} joins the ranks' profiles"
     end
     local rows = { { "collective", "line", "times", "waited", "last", "how often", "by",
@@ -323,8 +326,8 @@ end
 --- row for each rank; .imbalance
 local function collectives(prof)
     local ranks, known = sort_events(prof), {}
-    local list = { ranks = {}, imbalance = 1, kind = prof.kind }
-    for _, m in ipairs(meetings(ranks)) do
+    local list = { ranks = {}, imbalance = 1, kind = prof.kind, unpaired = prof.unpaired }
+    for _, m in ipairs(prof.unpaired and {} or meetings(ranks)) do
         local e = m[1].e
         local key = ("%s\0%s\0%s"):format(e.op, e.file, e.line)
         local row = known[key]

@@ -198,6 +198,18 @@ static uint64_t follow(gp_on_card *c, side *s, side *first, uint64_t ticket, uin
         now);
 }
 
+/* What held up the command for long is not on the record, and would do so on the card, too; a short
+ * delay is the launch's own, of which the card has a figure. */
+static uint64_t delay(gp_on_card *c, int i, side *s, uint64_t now) {
+    uint64_t ns = c->t->command[i].delay;
+    if (ns < GP_SETUP_NS || c->w->without_causes >> GP_CAUSE_delays & 1) return now;
+    uint64_t nothing = (uint64_t)c->t->ncommands; /* no command's place */
+    return add(
+        c, s,
+        (gp_lane_item){.kind = GP_LANE_KERNEL, .ready = now, .fixed = ns, .ran = {.id = nothing}},
+        now);
+}
+
 /* Copies beside kernels: one to the host follows the kernels before it and holds up none, one to
  * the device follows only such copies and holds up the kernels that follow. */
 uint64_t gp_on_card_launch(gp_on_card *c, int i, uint64_t now, double by) {
@@ -214,6 +226,7 @@ uint64_t gp_on_card_launch(gp_on_card *c, int i, uint64_t now, double by) {
         now = follow(c, s, first->on, first->ticket, now);
     }
     if (which == TO_HOST) now = follow(c, s, &all[IN_ORDER], issued(&all[IN_ORDER]), now);
+    now = delay(c, i, s, now);
     now = add(c, s, item_of(c, i, now, by), now);
     c->place[i].on = s;
     c->place[i].ticket = issued(s);

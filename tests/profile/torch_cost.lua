@@ -92,6 +92,16 @@ for _, e in ipairs(copied:events()) do
 end
 t.is(took, 2000, "a copy on the device")
 
+-- A kernel that begins 50 ms after its call, for what is not on the record, does so on the card;
+-- 20 us are the call's own, of which the card has a figure, 0 here.
+for late, kept in pairs { [50e6] = 50e6, [20e3] = 0 } do
+    r = made.trace()
+    r:op("aten::fill_", 0, 20, { ["Input Dims"] = "[[100], []]",
+        ["Input type"] = '["long int", "Scalar"]' })
+    r:kernel("k", 10 + late / 1e3, 100, r:call("cudaLaunchKernel", 4, 2))
+    local wall = load(r):on({ card = card }).wall_ns
+    t.ok(wall >= kept + 800 and wall < kept + 60e3, "a delay of " .. late .. " ns: " .. wall)
+end
 t.error(function() load(trace { { "aten::mul", nil, nil } }):on "h200" end,
     "profile.on: card: no op that launched a kernel has a known cost \z
         %(expected shapes in the trace, of profile%(record_shapes=True%)%)", "no shapes at all")

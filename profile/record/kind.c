@@ -29,8 +29,7 @@ bool gp_kinds_compare(const char *a, const char *b) {
     return is_own(a) ? is_own(b) : b && !strcmp(a, b);
 }
 
-/* Whether the processor stood in for a device. */
-static bool has_sim(const gp_prof *p) {
+bool gp_prof_has_sim(const gp_prof *p) {
     for (const gp_track *t = p->foreign ? NULL : p->workers; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
@@ -41,7 +40,7 @@ static bool has_sim(const gp_prof *p) {
 }
 
 char *gp_prof_kind(const gp_prof *p, char buf[GP_PROF_KIND_TEXT]) {
-    const char *made = p->modelled ? p->modelled : has_sim(p) ? cpu_backed : NULL;
+    const char *made = p->modelled ? p->modelled : gp_prof_has_sim(p) ? cpu_backed : NULL;
     if (!p->predicted) snprintf(buf, GP_PROF_KIND_TEXT, "%s", made ? made : measured);
     else
         snprintf(buf, GP_PROF_KIND_TEXT, "predicted by a replay, not measured (%s%s%s)%s%s",

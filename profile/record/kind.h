@@ -23,4 +23,7 @@ bool gp_kinds_compare(const char *a, const char *b);
 /* Of p's times. Reads the record up to the first work of sim; waits for nothing. */
 char *gp_prof_kind(const struct gp_prof *p, char buf[GP_PROF_KIND_TEXT]);
 
+/* Whether work of the simulated device is on the record. */
+bool gp_prof_has_sim(const struct gp_prof *p);
+
 #endif

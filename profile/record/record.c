@@ -474,7 +474,7 @@ gp_prof *gp_prof_stop(void) {
     gp_device_each(device_busy, &unfinished);
     if (!guests_left()) unfinished = true, gp_fail("profile: a thread crashed while it recorded");
     if (unfinished) return keep(p), NULL;
-    if (!ok || !gp_prof_note_bounds(p, NULL)) return gp_prof_free(p), NULL;
+    if (!ok || !gp_prof_end_model(p)) return gp_prof_free(p), NULL;
     if (gp_process.size() > 1) p->rank = gp_process.rank(), p->size = gp_process.size();
     p->others = atomic_load(&others);
     p->dropped = atomic_load(&trackless);

@@ -274,6 +274,9 @@ static inline bool gp_rec_is_work(const gp_rec *r) {
 int64_t gp_track_number(const gp_track *t, const gp_rec *r);
 /* Notes in p the card that sim stands in for now, and how it is named; false when out of memory. */
 bool gp_prof_note_model(gp_prof *p);
+/* At its end: of which ops' times that card's are bounds; and where nothing ran on it, and the host's
+ * time was not counted, that no time is modelled. */
+bool gp_prof_end_model(gp_prof *p);
 /* Notes in p the list of ops whose modelled times are bounds, "" for none; NULL: those since its
  * start. False with a message. */
 bool gp_prof_note_bounds(gp_prof *p, const char *list);

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/show/waves.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/device/card/model.h"
 #include "tensor/base/error.h"
 #include "tensor/base/safe_text.h"
@@ -130,6 +132,11 @@ bool gp_prof_note_bounds(gp_prof *p, const char *list) {
     if (!list) list = p->card ? gp_model_bounds(p->mark, own) : own;
     if (*list) p->at_least = gp_intern_put(p->names, list, strlen(list));
     return !*list || p->at_least || gp_fail("profile: out of memory");
+}
+
+bool gp_prof_end_model(gp_prof *p) {
+    if (p->modelled && !gp_clock_op_ns() && !gp_prof_has_sim(p)) p->modelled = NULL, p->card = NULL;
+    return gp_prof_note_bounds(p, NULL);
 }
 
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {

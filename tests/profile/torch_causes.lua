@@ -220,6 +220,33 @@ r:op("aten::sort", 200, 90)
 launch(r, 300)
 t.is({ owed(r).cpu.ns, owed(r).cpu.where }, { 90000, "aten::sort" }, "ops that compute nothing")
 
+-- A single launch in an op of 1 ms: no graph makes that shorter.
+r = made.trace()
+r:op("Torch-Compiled Region: 0/0", 0, 1000)
+r:kernel("triton", 990, 10, r:call("cuLaunchKernel", 980, 5))
+t.ok(owed(r).launches.advice:find "for each of 1, which is no launch's time", "one slow launch")
+r = made.trace()
+for k = 0, 9 do launch(r, 100 * k) end
+t.ok(owed(r).launches.advice:find "^launch less", "ten usual ones")
+
+-- Two lines wait one after the other, the first one for a kernel of 900 us, and then the script runs
+-- for as long: without the first the second one waits for that kernel.
+r = made.trace()
+for k = 0, 9 do
+    local at = 2000 * k
+    r:op("aten::mul", at, 20)
+    r:kernel("mul_kernel", at + 10, 900, r:call("cudaLaunchKernel", at + 2, 5))
+    r:op("aten::to", at + 20, 900)
+    r:call("cudaStreamSynchronize", at + 25, 890)
+    r:op("aten::add", at + 925, 20)
+    r:kernel("add_kernel", at + 940, 10, r:call("cudaLaunchKernel", at + 930, 5))
+    r:op("aten::item", at + 945, 15)
+    r:call("cudaStreamSynchronize", at + 948, 10)
+end
+local pair = owed(r).waits
+t.ok(pair.worth > 7e6, "together they cost 7 of 20 ms: " .. pair.worth)
+t.ok(pair.advice:find("no line alone is worth that", 1, true), pair.advice)
+
 -- After the last op 800 us pass until the profiler stops.
 r = made.trace()
 r:region("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 50)

@@ -49,7 +49,7 @@ t.is(lines(sim:sync()), lines(waits.reads), "as what waits on sim")
 t.is(#sim:sync().reads, 0, "and of a record with a device nothing is listed")
 t.ok(tostring(waits):find("these lines would make the host wait on a card", 1, true)
     and tostring(waits):find("not measured", 1, true), "which is said", tostring(waits))
-t.ok(tostring(waits):find("would:3, item: keep the number on the device", 1, true),
+t.ok(tostring(waits):find("would:3, item: in a loop keep the number on the device", 1, true),
     "with what to write instead", tostring(waits))
 cpu:save(folder .. "/cpu.prof")
 t.is(lines(g.profile.load(folder .. "/cpu.prof"):sync().reads), lines(waits.reads),

@@ -381,5 +381,5 @@ rm "$HOME/.editrc"
 session 90 16
 run 'x = ones(3, {device = "sim"}):sum():item()'
 run ':sync'
-sees $'\n    keep the number on the device as a 0-d tensor; read it once after the loop, or log it\n' "the report's last column stands below"
+sees $'\n    in a loop keep the number on the device as a 0-d tensor and read it once after it, or\n' "the report's last column stands below"
 tap_done

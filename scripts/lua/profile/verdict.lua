@@ -89,6 +89,28 @@ local function by_kind(prof)
     return all > 0 and parts[1] and table.concat(parts, "; ")
 end
 
+-- What to do where the host takes far longer for each launch than a launch does; nil: it does not.
+local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
+local function slow_launches(row)
+    if row.times == 0 or row.ns < SLOW_LAUNCH * row.times then return end
+    return ("the host takes %s for each of %d, which is no launch's time: its ops do something else \z
+        before them (compile, check guards, make memory); record later steps, where a first use has \z
+        passed, with with_stack=True, which names it"):format(time(row.ns / row.times), row.times)
+end
+
+-- Waits whose lines are worth little alone: one that goes is waited for in the next.
+local function together_with(prof, rank, row)
+    local best
+    for _, line in ipairs((replay.savings(prof, rank))) do
+        if not best or line.saves > best.saves then best = line end
+    end
+    if not best or 2 * best.saves >= row.worth then return row.advice end
+    return ("no line alone is worth that, %s the most, %s: the lines under \"What the waits cost\" \z
+        are to go together; of the longest, %s"):format(
+        fit.safe(best.file and ("%s:%d"):format(best.file, best.line) or best.what),
+        time(best.saves), row.advice)
+end
+
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
 local WORK <const> = { kernels = true, copies = true, collectives = true }
@@ -251,6 +273,9 @@ local function verdict(prof, rank)
             row.advice = small(row)
                 or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice
         end
+        if row.cause == "launches" and prof.foreign then
+            row.advice = slow_launches(row) or row.advice
+        end
         if row.pass then row.advice = workers.advice(row.pass) end
         if row.cause == "loader" and prof.foreign and has_workers(row, prof) then
             row.advice = FASTER
@@ -268,6 +293,9 @@ local function verdict(prof, rank)
         row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
         local little = row.share < NOTHING and 2 * row.worth < row.ns
         row.nothing = not list.untold and little and why_nothing(list, row) or nil
+        if row.cause == "waits" and row.advised and not list.untold then
+            row.advice = together_with(prof, rank, row)
+        end
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)

@@ -47,7 +47,7 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
 
 /* Pushes "PLACE: " where the place is what scripts/nn reports for the layers that are being called,
  * or "". */
-static void push_place(lua_State *L) {
+static void push_location(lua_State *L) {
     int top = lua_gettop(L);
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.place") == LUA_TFUNCTION &&
         lua_pcall(L, 0, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING)
@@ -114,7 +114,7 @@ int gp_lua_raise(lua_State *L) {
     if (loc.file) lua_pushfstring(L, "%s:%d: ", loc.file, loc.line);
     else lua_pushliteral(L, "");
     push_message(L, loc);
-    push_place(L);
+    push_location(L);
     lua_insert(L, -2);
     lua_concat(L, 3);
     return lua_error(L);

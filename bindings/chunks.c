@@ -18,7 +18,7 @@
 typedef struct chunk {
     struct chunk *next;
     char *path, *bytes;
-    size_t n, room;
+    size_t n, capacity;
 } chunk;
 
 static chunk *chunks;
@@ -73,12 +73,12 @@ int gp_l_require(lua_State *L) { return gp_lua_require(L, luaL_checkstring(L, 1)
 
 static int add(lua_State *L, const void *bytes, size_t n, void *to) {
     chunk *c = to;
-    if (c->n + n > c->room) {
-        size_t room = 2 * c->room + n + 4096;
-        char *more = realloc(c->bytes, room);
+    if (c->n + n > c->capacity) {
+        size_t capacity = 2 * c->capacity + n + 4096;
+        char *more = realloc(c->bytes, capacity);
         if (!more) return 1;
         c->bytes = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     memcpy(c->bytes + c->n, bytes, n);
     c->n += n;

@@ -78,7 +78,7 @@ typedef struct resolved {
     int mask_dim;    /* 0-based; its dims follow */
 } resolved;
 
-/* Releases what step, add_index and take_mask stored in r. */
+/* Releases what step, add_index and read_mask stored in r. */
 static void release(resolved *r) {
     gp_tensor_unref(r->view);
     gp_tensor_unref(r->mask);
@@ -163,7 +163,7 @@ static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
 
 /* alone: the mask is the only tensor among the items, so that its true elements need not be
  * counted. *d moves past its dims. */
-static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) {
+static bool read_mask(resolved *r, const gp_index_item *it, int *d, bool alone) {
     gp_tensor *mask = beside(it->t, r->view);
     if (mask && mask->a.ndim == 0) { /* true: everything, as a dim of size 1; false: nothing */
         gp_tensor *one = on_view(mask, GP_OP(unsqueeze), 1, NULL, 0);
@@ -183,7 +183,7 @@ static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) 
 
 /* Applies one item: slices the view, or adds a tensor. *d, 0-based, moves to the view's next
  * dim. */
-static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
+static bool read_item(resolved *r, const gp_index_item *it, int *d, bool alone) {
     switch ((gp_item_kind)it->kind) {
     case GP_ITEM_INT: return step(r, on_view(r->view, GP_OP(select), *d + 1, &it->first, 1));
     case GP_ITEM_RANGE: {
@@ -192,7 +192,7 @@ static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
     }
     case GP_ITEM_NEW: return step(r, on_view(r->view, GP_OP(unsqueeze), ++*d, NULL, 0));
     case GP_ITEM_INDEX: return add_index(r, beside(it->t, r->view), (*d)++);
-    case GP_ITEM_MASK: return take_mask(r, it, d, alone);
+    case GP_ITEM_MASK: return read_mask(r, it, d, alone);
     default: ++*d; return true;
     }
 }
@@ -214,7 +214,7 @@ static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
     if (ellipses > 1) return gp_fail("index: '...' is given twice");
     for (int i = 0; i < s->n; i++) {
         if (s->item[i].kind == GP_ITEM_ELLIPSIS) d += x->a.ndim - taken;
-        else if (!take(r, &s->item[i], &d, tensors == 1)) return false;
+        else if (!read_item(r, &s->item[i], &d, tensors == 1)) return false;
     }
     return true;
 }
@@ -329,7 +329,7 @@ static bool fits(gp_dtype dt, gp_scalar *v) {
 }
 
 /* Whether x's elements are distinct: what is written to one must not appear in another. */
-static bool apart(const gp_tensor *x) {
+static bool separate(const gp_tensor *x) {
     return !gp_array_self_overlaps(&x->a) || gp_fail("index: several elements of the tensor share "
                                                      "one place in memory (it was expanded or "
                                                      "unfolded); assign to x:clone()");
@@ -345,7 +345,7 @@ static bool holds(const gp_tensor *x, const gp_tensor *value) {
 
 bool gp_index_fill(gp_tensor *x, const gp_index_spec *s, gp_scalar value) {
     resolved r;
-    if (!apart(x) || !fits((gp_dtype)x->a.dtype, &value)) return false;
+    if (!separate(x) || !fits((gp_dtype)x->a.dtype, &value)) return false;
     bool ok = resolve(&r, x, s);
     if (ok && r.mask) {
         ok = fill_masked(&r, value);
@@ -393,7 +393,7 @@ static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
 }
 
 /* Writes values in the mask's row-major order, each a part of the view, into the view's memory. */
-static bool put_masked(resolved *r, gp_tensor *value) {
+static bool assign_masked(resolved *r, gp_tensor *value) {
     gp_tensor *view = to_front(r->view, r->mask_dim, r->mask->a.ndim),
               *v = view ? values_to_front(r, value) : NULL;
     bool ok = v != NULL;
@@ -446,7 +446,7 @@ bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
         !x->storage->dev->vt->on_host) /* its number is in host memory: nothing to copy */
         return gp_item(value, &number, GP_WHY_copy, "index") && gp_index_fill(x, s, number);
     resolved r;
-    if (!apart(x) || !holds(x, value)) return false;
+    if (!separate(x) || !holds(x, value)) return false;
     bool ok = resolve(&r, x, s);
     if (ok && !r.mask && !r.n) {
         gp_tensor *v = without_ones(value, r.view);
@@ -454,7 +454,7 @@ bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
         gp_tensor_unref(v);
     } else if (ok) {
         gp_tensor *v = ready(value, x);
-        ok = v && (r.mask ? put_masked(&r, v) : done(index_op(&r, GP_OP(index_put), NULL, v)));
+        ok = v && (r.mask ? assign_masked(&r, v) : done(index_op(&r, GP_OP(index_put), NULL, v)));
         gp_tensor_unref(v);
     }
     release(&r);

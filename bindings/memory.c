@@ -35,7 +35,7 @@ typedef struct arena {
 
 static inline size_t list_of(size_t bytes) { return (bytes + UNIT - 1) / UNIT; }
 
-static void *take(arena *a, size_t bytes) {
+static void *carve(arena *a, size_t bytes) {
     size_t k = list_of(bytes);
     cell *c = a->list[k];
     if (c) {
@@ -87,7 +87,7 @@ static void *remap(void *p, size_t osize, size_t nsize) {
 }
 
 static void *fresh(arena *a, size_t bytes) {
-    return bytes <= LARGEST ? take(a, bytes) : bytes < LARGE ? malloc(bytes) : map(bytes, 0);
+    return bytes <= LARGEST ? carve(a, bytes) : bytes < LARGE ? malloc(bytes) : map(bytes, 0);
 }
 
 static void drop(arena *a, void *p, size_t bytes) {

@@ -33,7 +33,7 @@ static int l_close(lua_State *L) {
     if (atomic_fetch_sub(&states, 1) == 1) {
         gp_device_drain();
         if (gp_lua_state_kind(L) == GP_LUA_STOCK &&
-            gp_failure_take_all(NULL)) /* the shell reports it later */
+            gp_failure_collect_all(NULL)) /* the shell reports it later */
             lua_writestringerror("gpush: %s\n", gp_error());
         gp_device_each(flush, NULL);
         if (gp_lua_state_kind(L) == GP_LUA_STOCK) gp_process.end();

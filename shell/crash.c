@@ -42,19 +42,19 @@ typedef struct text {
     size_t n;
 } text;
 
-static void put(text *t, const char *s) {
+static void append(text *t, const char *s) {
     char piece[GP_SAFE_MAX]; /* a file's name may contain any byte */
     const char *end = s + strlen(s);
     for (size_t n; (n = gp_safe_next(&s, end, true, piece)) && t->n + n < sizeof t->s; t->n += n)
         memcpy(t->s + t->n, piece, n);
 }
 
-static void put_number(text *t, int n) {
+static void append_number(text *t, int n) {
     char digits[12], *p = digits + sizeof digits;
     *--p = '\0';
     do *--p = (char)('0' + n % 10);
     while (n /= 10);
-    put(t, p);
+    append(t, p);
 }
 
 static void say(text *t) {
@@ -64,59 +64,59 @@ static void say(text *t) {
 }
 
 /* Writes the thread's name: its own, such as "loader 2", or its program's: a pool's. */
-static void put_thread(text *t) {
+static void append_thread(text *t) {
     char name[17] = "";
     if (pthread_equal(pthread_self(), main_thread)) return;
     prctl(PR_GET_NAME, name);
     bool named = strchr(name, ' ') != NULL;
-    put(t, named ? " in the worker '" : " in a thread of the pool");
-    if (named) put(t, name), put(t, "'");
+    append(t, named ? " in the worker '" : " in a thread of the pool");
+    if (named) append(t, name), append(t, "'");
 }
 
-static void put_place(text *t, const char *file, int line) {
-    put(t, ", at ");
-    put(t, file);
-    put(t, ":");
-    put_number(t, line);
+static void append_location(text *t, const char *file, int line) {
+    append(t, ", at ");
+    append(t, file);
+    append(t, ":");
+    append_number(t, line);
 }
 
 /* Writes the first line up the stack that is not in gpush's own Lua. Only reads; a pool's thread
  * works for the main one, which waits for it. */
-static void put_line(text *t, const gp_call *c) {
+static void append_line(text *t, const gp_call *c) {
     const char *dir = gp_scripts_dir();
     lua_State *L = gp_lua_state ? gp_lua_state : session;
     lua_Debug ar;
-    if (c && c->loc.file) return put_place(t, c->loc.file, c->loc.line);
+    if (c && c->loc.file) return append_location(t, c->loc.file, c->loc.line);
     if (gp_thread_worker() || !L) return;
     for (int level = 0; level < 100 && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
         bool own = *ar.source == '@' && dir && !strncmp(ar.source + 1, dir, strlen(dir));
-        if (ar.currentline > 0 && !own) return put_place(t, ar.short_src, ar.currentline);
+        if (ar.currentline > 0 && !own) return append_location(t, ar.short_src, ar.currentline);
     }
 }
 
-static void put_hint(text *t, int i) {
+static void append_hint(text *t, int i) {
     if (!faults[i].hint) return;
-    put(t, "(");
-    put(t, faults[i].hint);
-    put(t, ")");
+    append(t, "(");
+    append(t, faults[i].hint);
+    append(t, ")");
 }
 
 static void describe(int i) {
     static text t;
     const gp_call *c = gp_running;
     gp_keys_restore();
-    put(&t, "\ngpush: crashed: ");
-    put(&t, faults[i].name);
-    put_thread(&t);
-    if (c) put(&t, ", in the op "), put(&t, c->name);
+    append(&t, "\ngpush: crashed: ");
+    append(&t, faults[i].name);
+    append_thread(&t);
+    if (c) append(&t, ", in the op "), append(&t, c->name);
     say(&t); /* printed first: the search for the line may itself fault */
-    put_line(&t, c);
-    put(&t, ".\n");
-    put_hint(&t, i);
-    if (faults[i].hint) put(&t, "\n");
+    append_line(&t, c);
+    append(&t, ".\n");
+    append_hint(&t, i);
+    if (faults[i].hint) append(&t, "\n");
     if (gp_keys_used())
-        put(&t, "Variables and tensors are lost; what was typed is in the history.\n");
+        append(&t, "Variables and tensors are lost; what was typed is in the history.\n");
     say(&t);
 }
 
@@ -124,15 +124,15 @@ static void describe(int i) {
 static void describe_to(gp_rescue *r, int i) {
     text t = {.n = 0};
     const gp_call *c = gp_running;
-    put(&t, "crashed (");
-    put(&t, faults[i].id);
-    put(&t, ", ");
-    put(&t, faults[i].name);
-    put(&t, c ? ") in the op " : ")");
-    if (c) put(&t, c->name);
-    put_line(&t, c);
-    if (faults[i].hint) put(&t, " ");
-    put_hint(&t, i);
+    append(&t, "crashed (");
+    append(&t, faults[i].id);
+    append(&t, ", ");
+    append(&t, faults[i].name);
+    append(&t, c ? ") in the op " : ")");
+    if (c) append(&t, c->name);
+    append_line(&t, c);
+    if (faults[i].hint) append(&t, " ");
+    append_hint(&t, i);
     memcpy(r->text, t.s, sizeof r->text - 1);
     r->text[t.n < sizeof r->text ? t.n : sizeof r->text - 1] = '\0';
 }

@@ -95,7 +95,7 @@ void gp_shell_watch_end(lua_State *L) {
 /* Reports failures on devices that were never raised, because nothing waited for them. */
 static bool report_failures(void) {
     gp_device_drain();
-    if (!gp_failure_take_all(NULL)) return false;
+    if (!gp_failure_collect_all(NULL)) return false;
     gp_shell_message(gp_error());
     return true;
 }

@@ -76,7 +76,7 @@ static void print_help(void) {
     fflush(stdout);
 }
 
-void gp_shell_put(FILE *out, const char *text) {
+void gp_shell_write(FILE *out, const char *text) {
     char piece[GP_SAFE_MAX];
     const char *end = text + strlen(text);
     while (gp_safe_next(&text, end, true, piece)) fputs(piece, out);
@@ -86,7 +86,7 @@ void gp_shell_put(FILE *out, const char *text) {
 
 void gp_shell_message(const char *msg) {
     if (progname) fprintf(stderr, "%s: ", progname);
-    gp_shell_put(stderr, msg);
+    gp_shell_write(stderr, msg);
 }
 
 int gp_shell_report(lua_State *L, int status) {

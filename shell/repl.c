@@ -268,7 +268,7 @@ static void mention_local(lua_State *L) {
 static gp_line push_text(lua_State *L) {
     if (!gp_paste_next(L)) return push_line(L, true);
     fputs(push_prompt(L, true), stdout);
-    gp_shell_put(stdout, lua_tostring(L, 1));
+    gp_shell_write(stdout, lua_tostring(L, 1));
     lua_settop(L, 1);
     return GP_LINE_TEXT;
 }
@@ -324,7 +324,7 @@ static void print_values(lua_State *L) {
 }
 
 /* Runs the function on the stack, and prints its results unless its text mutes them. */
-static void run(lua_State *L) {
+static void run_chunk(lua_State *L) {
     size_t n;
     gp_shell_started();
     gp_shell_globals_begin(L);
@@ -357,7 +357,7 @@ void gp_repl(lua_State *L) {
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
         if (status == LUA_OK) {
-            run(L);
+            run_chunk(L);
         } else {
             gp_shell_add_line(L);
             gp_shell_report(L, status);

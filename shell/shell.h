@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* Prints a line that may have an outside source, by gp_safe_next. */
-void gp_shell_put(FILE *out, const char *text);
+void gp_shell_write(FILE *out, const char *text);
 
 /* Prints "progname: msg" to stderr; without the name while the prompt is active. */
 void gp_shell_message(const char *msg);

@@ -60,12 +60,12 @@ static bool find_frame(lua_State *L, const char *msg, lua_Debug *ar) {
     lua_Debug at;
     bool found = false;
     for (int level = 1; lua_getstack(L, level, &at); level++) {
-        char place[LUA_IDSIZE + 16];
+        char location[LUA_IDSIZE + 16];
         lua_getinfo(L, "Sl", &at);
         if (at.currentline < 0 || ours(at.source)) continue;
         if (!found) *ar = at, found = true;
-        int n = snprintf(place, sizeof place, "%s:%d: ", at.short_src, at.currentline);
-        if (strncmp(msg, place, (size_t)n)) continue;
+        int n = snprintf(location, sizeof location, "%s:%d: ", at.short_src, at.currentline);
+        if (strncmp(msg, location, (size_t)n)) continue;
         *ar = at;
         return true;
     }

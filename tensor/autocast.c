@@ -198,7 +198,7 @@ static bool run_cast(gp_autocast *s, const gp_cast_rule *r, const gp_interceptor
 }
 
 /* Runs c with its arguments converted as its row says, and restores them. */
-static bool run(const gp_interceptor *self, gp_call *c) {
+static bool autocast_call(const gp_interceptor *self, gp_call *c) {
     if (!gp_autocast_on()) return gp_op_run_below(self, c);
     gp_autocast *s = gp_autocast_current();
     const gp_cast_rule *r = &c->op->autocast;
@@ -210,7 +210,7 @@ static bool run(const gp_interceptor *self, gp_call *c) {
     return ok;
 }
 
-static _Thread_local gp_interceptor interceptor = {.order = 10, .run = run};
+static _Thread_local gp_interceptor interceptor = {.order = 10, .run = autocast_call};
 
 /* ---- scopes ---- */
 
@@ -227,7 +227,7 @@ gp_autocast *gp_autocast_current(void) {
 
 bool gp_autocast_open(gp_autocast *s) {
     gp_autocast *around = gp_autocast_current();
-    s->casts = !s->cached ? NULL : !s->apart && around ? around->casts : NULL;
+    s->casts = !s->cached ? NULL : !s->separate && around ? around->casts : NULL;
     if (s->casts) s->casts->refs++;
     else if (s->cached) {
         s->casts = calloc(1, sizeof *s->casts);

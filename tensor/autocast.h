@@ -12,7 +12,7 @@ typedef struct gp_autocast {
     bool enabled;    /* ops convert; false: they do not, as outside */
     uint8_t dtype;   /* gp_dtype: f16 or bf16 */
     bool cached;     /* conversions of parameters are kept until the outermost scope ends */
-    bool apart;      /* it shares no cache with the scope around it */
+    bool separate;   /* it shares no cache with the scope around it */
     void *coroutine; /* NULL: none */
     /* The rest is gp_autocast_open's. */
     bool open;

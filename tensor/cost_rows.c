@@ -147,7 +147,7 @@ void gp_cost_picked(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
 }
 
 /* Elements of argument i: of a tensor, or of the largest of a list. */
-static double places(const gp_call *c, int i) {
+static double batch_elements(const gp_call *c, int i) {
     if (i >= c->nargs) return 0;
     const gp_value *v = &c->arg[i];
     double n = v->kind == GP_TENSOR ? numel(v->a) : 0;
@@ -158,7 +158,7 @@ static double places(const gp_call *c, int i) {
 /* In place only the places are written; else x is copied first. */
 void gp_cost_written(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     const gp_array *x = c->arg[0].a;
-    double n = fmax(places(c, (int)rule->a), places(c, (int)rule->b));
+    double n = fmax(batch_elements(c, (int)rule->a), batch_elements(c, (int)rule->b));
     double size = (double)gp_dtype_size((gp_dtype)x->dtype);
     if (c->into) cost->bytes -= gp_cost_bytes(x) + gp_cost_bytes(c->outa[0]);
     cost->bytes += 2 * n * size;

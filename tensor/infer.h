@@ -83,7 +83,7 @@ bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
  * False where they do not match. */
 bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
 /* The shape of x[indices] (argument 1, a list; their dims in argument dims_at): NumPy's rule, see
- * gp_index_place. Makes the temporary for offsets; sets m->dev. False where the indices do not
+ * gp_index_position. Makes the temporary for offsets; sets m->dev. False where the indices do not
  * broadcast, or there are more than dims. */
 bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out);
 /* How values are written at indices; scatter's `reduce`. */

@@ -281,9 +281,9 @@ static bool launch_async(gp_call *c) {
             "a whole",
             c->name, s->dev->name);
     if (atomic_load_explicit(&gp_failures_unread, memory_order_relaxed) >= GP_FAILURES_UNREAD &&
-        gp_failure_take(s, UINT64_MAX))
+        gp_failure_collect(s, UINT64_MAX))
         return false;
-    if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
+    if (s->dev->vt->full(s) && !gp_wait_not_full(s)) return false;
     if (!c->loc.file) c->loc = gp_srcloc_here();
     atomic_store_explicit(&s->last_op, c->name, memory_order_relaxed);
     atomic_store_explicit(&s->last_file, c->loc.file, memory_order_relaxed);
@@ -307,7 +307,7 @@ static void op_end(gp_call *c, bool ok) {
 /* Links a view to the tensor that it is a view of: a write into one is a write into the other. */
 static void link_base(gp_call *c) {
     gp_tensor *x = c->arg[0].t, *base = x->base ? x->base : x;
-    if (c->op->apart) return;
+    if (c->op->separate) return;
     for (int i = 0; i < c->nout; i++) {
         gp_tensor *t = c->out[i];
         if (t == x || t->storage != x->storage || t->base) continue;
@@ -327,7 +327,7 @@ static bool run_view(gp_call *c) {
 
 /* Infer, allocate, launch: the body of gp_op_run. The caller owns the outputs' references; on
  * failure there are none, and only version numbers were changed. */
-static bool run(gp_call *c) {
+static bool run_call(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;
     c->loc = (gp_srcloc){0};
@@ -363,7 +363,7 @@ static bool run_recorded(gp_call *c) {
     if (!gp_tape_begin(c, &node)) return false;
     if (node && c->op->recorded) c->op = &gp_ops[c->op->recorded];
     gp_no_grad++;
-    bool ok = run(c);
+    bool ok = run_call(c);
     gp_no_grad--;
     if (!node) return ok;
     if (!ok) return gp_node_unref(node), false;
@@ -372,7 +372,9 @@ static bool run_recorded(gp_call *c) {
     return false;
 }
 
-static bool run_given(gp_call *c) { return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c); }
+static bool run_given(gp_call *c) {
+    return gp_grad_live && !gp_no_grad ? run_recorded(c) : run_call(c);
+}
 
 static bool run_by(const gp_interceptor *i, gp_call *c) {
     while (i && !i->run) i = i->next;

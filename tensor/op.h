@@ -206,7 +206,7 @@ typedef struct gp_op {
     bool lowest_bit : 1;    /* of a bool result only the lowest bit counts: ~1 is -2 */
     bool picks : 1;         /* the result is one of the elements: there must be one */
     bool converts : 1;      /* in place, what is written takes any dtype */
-    bool apart : 1;         /* a view that is no view to autograd */
+    bool separate : 1;      /* a view that is no view to autograd */
     bool empty_is_none : 1; /* an empty list of dims is none of them; of others it is all */
     bool by_quotient : 1;   /* the gradient may be had as g y / x */
 } gp_op;

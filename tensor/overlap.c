@@ -62,10 +62,10 @@ bool gp_arrays_overlap(const gp_array *a, const gp_array *b) {
     gp_array_extent(b, &blo, &bhi);
     if (ahi <= blo || bhi <= alo) return false;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype),
-            apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
-    if (a->dtype != b->dtype || apart % size) return true;
+            separate = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
+    if (a->dtype != b->dtype || separate % size) return true;
     problem p = {.work = 1000};
-    int64_t target = apart / size;
+    int64_t target = separate / size;
     target += add_array(&p, a, 1);
     target += add_array(&p, b, -1);
     prepare(&p);

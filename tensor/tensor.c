@@ -40,7 +40,7 @@ static void keeps_spare(void) {
 }
 
 /* A struct with one reference; the caller fills in storage and array. */
-static gp_tensor *take(void) {
+static gp_tensor *new_header(void) {
     gp_tensor *t = spare;
     if (t) {
         spare = t->next;
@@ -58,7 +58,7 @@ static gp_tensor *take(void) {
 }
 
 gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape) {
-    gp_tensor *t = take();
+    gp_tensor *t = new_header();
     if (!t) return gp_storage_unref(storage), NULL;
     t->storage = storage;
     gp_array *a = &t->a;
@@ -100,7 +100,7 @@ void gp_array_update(gp_array *a) { gp_array_finish(a); }
 
 gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride,
                           int64_t offset) {
-    gp_tensor *t = take();
+    gp_tensor *t = new_header();
     if (!t) return NULL;
     t->storage = gp_storage_ref(base->storage);
     gp_array *a = &t->a;
@@ -117,7 +117,7 @@ gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const in
 }
 
 gp_tensor *gp_tensor_alias(const gp_tensor *t) {
-    gp_tensor *r = take();
+    gp_tensor *r = new_header();
     if (!r) return NULL;
     r->storage = gp_storage_ref(t->storage);
     r->a = t->a;

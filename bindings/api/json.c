@@ -103,7 +103,7 @@ static void fill(lua_State *L, json_t *to, int depth) {
 
 typedef struct text {
     char *s;
-    size_t n, room;
+    size_t n, capacity;
     bool failed; /* stays: jansson goes on after a failure in a key */
 } text;
 
@@ -111,11 +111,11 @@ typedef struct text {
 static int append(const char *piece, size_t n, void *to) {
     text *t = to;
     if (t->failed || stopped()) return t->failed = true, -1;
-    if (t->room - t->n < n) {
-        size_t room = 2 * t->room + n;
-        char *s = realloc(t->s, room);
+    if (t->capacity - t->n < n) {
+        size_t capacity = 2 * t->capacity + n;
+        char *s = realloc(t->s, capacity);
         if (!s) return t->failed = true, -1;
-        t->s = s, t->room = room;
+        t->s = s, t->capacity = capacity;
     }
     memcpy(t->s + t->n, piece, n);
     t->n += n;
@@ -175,10 +175,10 @@ static void push(lua_State *L, const json_t *j) {
 }
 
 /* Gives jansson the next piece of the remaining text. */
-static size_t more(void *piece, size_t room, void *from) {
+static size_t more(void *piece, size_t capacity, void *from) {
     text *t = from;
     if (stopped()) return (size_t)-1;
-    size_t n = t->n < room ? t->n : room;
+    size_t n = t->n < capacity ? t->n : capacity;
     memcpy(piece, t->s, n);
     t->s += n, t->n -= n;
     return n;

@@ -40,7 +40,7 @@ static void truth(lua_State *L, int i, const char *function) {
 }
 
 /* For functions whose fourth argument is a boolean, and those before it places in a string. */
-static void place_or_flag(lua_State *L, int i, const char *function) {
+static void position_or_flag(lua_State *L, int i, const char *function) {
     if (i == 4) truth(L, i, function);
     else number(L, i, function);
 }
@@ -60,7 +60,7 @@ static void no_list(lua_State *L, int i) {
         luaL_argerror(L, i, "table expected, got tensor (x:sort() and cat make a new tensor)");
 }
 
-static void list_or_place(lua_State *L, int i, const char *function) {
+static void list_or_position(lua_State *L, int i, const char *function) {
     if (i == 1) no_list(L, i);
     else number(L, i, function);
 }

@@ -16,12 +16,12 @@ enum { PATIENCE = 300 }; /* ms that a terminal, which may be across a network, h
 
 /* Writes the query and reads until its answer ends, which is the device attributes that every
  * terminal sends: ESC [ ? … c. Returns the number of bytes. */
-static size_t ask(const char *query, size_t n, char *answer, size_t room) {
+static size_t ask(const char *query, size_t n, char *answer, size_t capacity) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     size_t got = 0;
     if (write(STDOUT_FILENO, query, n) != (ssize_t)n) return 0;
-    while (got < room && poll(&in, 1, PATIENCE) > 0) {
-        ssize_t k = read(STDIN_FILENO, answer + got, room - got);
+    while (got < capacity && poll(&in, 1, PATIENCE) > 0) {
+        ssize_t k = read(STDIN_FILENO, answer + got, capacity - got);
         if (k <= 0) break;
         got += (size_t)k;
         if (answer[got - 1] == 'c' && memmem(answer, got, "\033[?", 3)) break;

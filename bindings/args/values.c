@@ -207,8 +207,8 @@ static void read_numbers(const gp_lua_reading *r) {
 }
 
 /* A userdata for `room` tensors that takes the place of the one on top, whose n it copies. */
-static gp_tensor **more_room(lua_State *L, gp_tensor **list, lua_Integer n, lua_Integer room) {
-    gp_tensor **more = lua_newuserdatauv(L, (size_t)room * sizeof *more, 0);
+static gp_tensor **grow_list(lua_State *L, gp_tensor **list, lua_Integer n, lua_Integer capacity) {
+    gp_tensor **more = lua_newuserdatauv(L, (size_t)capacity * sizeof *more, 0);
     memcpy(more, list, (size_t)n * sizeof *more);
     lua_replace(L, -2);
     return more;
@@ -219,11 +219,11 @@ static gp_tensor **more_room(lua_State *L, gp_tensor **list, lua_Integer n, lua_
 static void read_tensors(const gp_lua_reading *r) {
     lua_State *L = r->L;
     if (!is_list(L, r->i)) bad(r, "a table of tensors, as {a, b}");
-    lua_Integer n = list_length(r, INT32_MAX), room = n < 256 ? n : 256;
+    lua_Integer n = list_length(r, INT32_MAX), capacity = n < 256 ? n : 256;
     luaL_checkstack(L, 5, "tensors");
-    gp_tensor **list = lua_newuserdatauv(L, (size_t)(n ? room : 1) * sizeof *list, 0);
+    gp_tensor **list = lua_newuserdatauv(L, (size_t)(n ? capacity : 1) * sizeof *list, 0);
     for (lua_Integer k = 0; k < n; k++) {
-        if (k == room) list = more_room(L, list, k, room *= 2);
+        if (k == capacity) list = grow_list(L, list, k, capacity *= 2);
         lua_geti(L, r->i, k + 1);
         list[k] = gp_lua_totensor(L, -1);
         if (!list[k])

@@ -94,9 +94,9 @@ static int l_start(lua_State *L) {
     return 1;
 }
 
-/* pool:room(): whether another batch may be added. */
-static int l_room(lua_State *L) {
-    lua_pushboolean(L, gp_worker_pool_room(check_pool(L)));
+/* pool:accepts(): whether another batch may be added. */
+static int l_accepts(lua_State *L) {
+    lua_pushboolean(L, gp_worker_pool_accepts(check_pool(L)));
     return 1;
 }
 
@@ -119,14 +119,14 @@ static void release_batch(void *owner) {
     *b = NULL;
 }
 
-/* pool:take(): the next batch's values. */
-static int l_take(lua_State *L) {
+/* pool:next(): the next batch's values. */
+static int l_next(lua_State *L) {
     gp_worker_pool *c = check_pool(L);
     lua_settop(L, 1);
     static const gp_owner_type type = {"gpush.batch", release_batch};
     gp_loader_batch **b = gp_lua_push_owner(L, &type, sizeof *b);
     lua_getiuservalue(L, 1, 1);
-    if (!(*b = gp_worker_pool_take(c, L, 3))) return gp_lua_raise(L);
+    if (!(*b = gp_worker_pool_next(c, L, 3))) return gp_lua_raise(L);
     int n = gp_loader_batch_push(L, *b);
     gp_loader_batch_free(*b);
     *b = NULL;
@@ -217,9 +217,9 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
     if (open_worker != open) open_worker = open; /* the same for every state */
     static const luaL_Reg functions[] = {
         {"start", l_start}, {"draw", l_draw}, {"seed", l_seed}, {"list", l_list}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"room", l_room},    {"add", l_add},     {"take", l_take},
-                                       {"stop", l_stop},    {"stats", l_stats}, {"__gc", l_stop},
-                                       {"__close", l_stop}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"accepts", l_accepts}, {"add", l_add},     {"next", l_next},
+                                       {"stop", l_stop},       {"stats", l_stats}, {"__gc", l_stop},
+                                       {"__close", l_stop},    {NULL, NULL}};
     luaL_newmetatable(L, WORKER_POOL);
     luaL_setfuncs(L, methods, 0);
     lua_pushvalue(L, -1);

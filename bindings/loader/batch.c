@@ -61,13 +61,13 @@ static void seed(lua_State *L, const gp_making *how, uint64_t at) {
 
 /* The first sample of a batch determines its shape, whichever worker has it; then each writes its
  * own slot, without a lock. */
-static bool put_sample(lua_State *L, job *j, int first, int count) {
+static bool store_sample(lua_State *L, job *j, int first, int count) {
     gp_loader_batch *b = j->b;
     int64_t index = b->index[j->slot];
     gp_lock(j->how->lock);
     bool ok = gp_collate_shaped(b->stack) || gp_collate_shape(b->stack, L, first, count, index);
     gp_unlock(j->how->lock);
-    return ok && gp_collate_put(b->stack, j->slot, L, first, count, index);
+    return ok && gp_collate_store(b->stack, j->slot, L, first, count, index);
 }
 
 /* Keeps a sample for collate; one of several values is a list. */
@@ -114,7 +114,7 @@ static int l_make(lua_State *L) {
         gp_lua_enter(L);
         int count = lua_gettop(L) - SAMPLES;
         if (j->b->stack) {
-            if (!put_sample(L, j, SAMPLES + 1, count)) return gp_lua_raise(L);
+            if (!store_sample(L, j, SAMPLES + 1, count)) return gp_lua_raise(L);
         } else {
             keep_sample(L, j->slot, SAMPLES + 1, count);
         }
@@ -184,9 +184,9 @@ void gp_loader_batch_make(lua_State *L, int program, gp_loader_batch *b, int fro
     lua_pushcfunction(L, l_make);
     lua_pushvalue(L, program);
     lua_pushlightuserdata(L, &j);
-    gp_clock_apart(true);
+    gp_clock_separate(true);
     if (lua_pcall(L, 2, 0, top + 1) != LUA_OK) set_fault(L, &j);
-    atomic_fetch_add(&b->counted, gp_clock_apart(false));
+    atomic_fetch_add(&b->counted, gp_clock_separate(false));
     lua_settop(L, top);
 }
 

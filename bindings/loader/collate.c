@@ -191,18 +191,18 @@ bool gp_collate_shape(gp_collate *s, lua_State *L, int first, int count, int64_t
 
 /* ---- storing samples ---- */
 
-typedef struct putting {
+typedef struct storing {
     gp_collate *s;
     lua_State *L;
     int slot;
     int64_t index;
-} putting;
+} storing;
 
-static bool put_part(const putting *o, const part *p, int idx);
+static bool store_part(const storing *o, const part *p, int idx);
 
 /* Reports that samples differ. Workers race for the first sample; the message names the one with
  * the lower index first. */
-static bool differs(const putting *o, const part *p, const char *got, const char *want) {
+static bool differs(const storing *o, const part *p, const char *got, const char *want) {
     char name[160];
     bool later = o->index > o->s->first;
     return gp_fail(
@@ -221,7 +221,7 @@ static bool same_kind(const gp_tensor *x, const gp_tensor *out) {
 }
 
 /* Copies a tensor to the sample's slot, which no other worker writes; never recorded. */
-static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
+static bool store_tensor(const storing *o, const part *p, gp_tensor *x) {
     gp_tensor *out = p->out;
     char a[200], b[200];
     gp_shape shape = gp_tensor_shape(out);
@@ -240,17 +240,17 @@ static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
         gp_clock_work(gp_host_work(2 * (double)bytes, 0));
         return true;
     }
-    gp_tensor *place = gp_tensor_view(out, &shape, out->a.stride + 1, o->slot * out->a.stride[0]);
-    if (!place) return false;
+    gp_tensor *view = gp_tensor_view(out, &shape, out->a.stride + 1, o->slot * out->a.stride[0]);
+    if (!view) return false;
     gp_no_grad++;
-    bool ok = gp_copy_into(place, x, GP_WHY_copy, "batch");
+    bool ok = gp_copy_into(view, x, GP_WHY_copy, "batch");
     gp_no_grad--;
-    gp_tensor_unref(place);
+    gp_tensor_unref(view);
     return ok;
 }
 
 /* Copies a string: Lua strings belong to the worker's state. */
-static bool put_text(const putting *o, const part *p, int idx) {
+static bool store_text(const storing *o, const part *p, int idx) {
     size_t n;
     const char *s = lua_tolstring(o->L, idx, &n);
     struct text *t = &p->text[o->slot];
@@ -260,8 +260,8 @@ static bool put_text(const putting *o, const part *p, int idx) {
     return true;
 }
 
-/* Stores fields by name or number, as many as the first sample had; their order does not matter. */
-static bool put_table(const putting *o, const part *p, int idx) {
+/* Stores the fields that the first sample had, by name or number; their order does not matter. */
+static bool store_table(const storing *o, const part *p, int idx) {
     lua_State *L = o->L;
     int fields = 0, top = lua_gettop(L);
     if (!lua_checkstack(L, 6)) return gp_fail("a sample's tables are nested too deeply");
@@ -276,19 +276,19 @@ static bool put_table(const putting *o, const part *p, int idx) {
     for (const part *f = p->child; ok && f; f = f->next) {
         if (f->key) lua_pushstring(L, f->key), lua_rawget(L, idx);
         else lua_rawgeti(L, idx, f->at);
-        ok = put_part(o, f, top + 1);
+        ok = store_part(o, f, top + 1);
         lua_settop(L, top);
     }
     return ok;
 }
 
 /* Stores the value at idx, which must be of the part's kind. */
-static bool put_part(const putting *o, const part *p, int idx) {
+static bool store_part(const storing *o, const part *p, int idx) {
     static const char *const names[] = {"a tensor", "a number", "a boolean", "a string", "a table"};
     lua_State *L = o->L;
     gp_tensor *x = gp_lua_totensor(L, idx);
     int type = lua_type(L, idx);
-    if (p->kind == TENSOR && x) return put_tensor(o, p, x);
+    if (p->kind == TENSOR && x) return store_tensor(o, p, x);
     if (p->kind == NUMBER && type == LUA_TNUMBER) {
         gp_scalar *v = &p->number[o->slot];
         v->is_float = !lua_isinteger(L, idx);
@@ -298,24 +298,24 @@ static bool put_part(const putting *o, const part *p, int idx) {
     }
     if (p->kind == BOOLEAN && type == LUA_TBOOLEAN)
         return p->number[o->slot].i = lua_toboolean(L, idx), true;
-    if (p->kind == STRING && type == LUA_TSTRING) return put_text(o, p, idx);
-    if (p->kind == TABLE && type == LUA_TTABLE) return put_table(o, p, idx);
+    if (p->kind == STRING && type == LUA_TSTRING) return store_text(o, p, idx);
+    if (p->kind == TABLE && type == LUA_TTABLE) return store_table(o, p, idx);
     char got[40];
     snprintf(got, sizeof got, type == LUA_TNIL ? "%s" : "a %s",
              x ? "tensor" : luaL_typename(L, idx));
     return differs(o, p, got, names[p->kind]);
 }
 
-bool gp_collate_put(gp_collate *s, int slot, lua_State *L, int first, int count, int64_t index) {
+bool gp_collate_store(gp_collate *s, int slot, lua_State *L, int first, int count, int64_t index) {
     if (count != s->count) {
         bool later = index > s->first;
         return gp_fail("sample %lld has %d values, sample %lld has %d",
                        (long long)(later ? s->first : index), later ? s->count : count,
                        (long long)(later ? index : s->first), later ? count : s->count);
     }
-    putting o = {.s = s, .L = L, .slot = slot, .index = index};
+    storing o = {.s = s, .L = L, .slot = slot, .index = index};
     for (const part *p = s->top.child; p; p = p->next)
-        if (!put_part(&o, p, first + (int)p->at - 1)) return false;
+        if (!store_part(&o, p, first + (int)p->at - 1)) return false;
     return true;
 }
 

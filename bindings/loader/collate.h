@@ -19,7 +19,7 @@ bool gp_collate_shape(gp_collate *s, lua_State *L, int first, int count, int64_t
 bool gp_collate_shaped(const gp_collate *s);
 
 /* Stores a sample in its slot, 0 … n-1; each slot once, from several threads at a time. */
-bool gp_collate_put(gp_collate *s, int slot, lua_State *L, int first, int count, int64_t index);
+bool gp_collate_store(gp_collate *s, int slot, lua_State *L, int first, int count, int64_t index);
 
 /* Pushes the batch, as many values as a sample has: a tensor with a leading dim of n for tensors,
  * numbers (integers i64, else the default dtype) and booleans; a list for strings; tables for

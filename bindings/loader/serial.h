@@ -12,9 +12,9 @@
 /* Owned by one thread at a time; any number of threads may deserialize it while none changes it. */
 typedef struct gp_serial {
     char *bytes;
-    size_t n, room;
+    size_t n, capacity;
     gp_tensor **tensor; /* without history; they share the storages of the originals */
-    int ntensors, tensor_room;
+    int ntensors, tensor_capacity;
 } gp_serial;
 
 /* Serializes the n values from index first on. Tables and functions that appear several times stay

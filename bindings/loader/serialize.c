@@ -34,35 +34,35 @@ typedef struct packer {
 /* ---- bytes ---- */
 
 /* Makes room for that many more bytes; at least doubles, so that serializing stays linear. */
-static bool room(gp_serial *p, size_t more) {
-    if (p->n + more <= p->room) return true;
-    size_t want = 2 * p->room > p->n + more ? 2 * p->room : p->n + more + 256;
+static bool reserve(gp_serial *p, size_t more) {
+    if (p->n + more <= p->capacity) return true;
+    size_t want = 2 * p->capacity > p->n + more ? 2 * p->capacity : p->n + more + 256;
     char *bytes = realloc(p->bytes, want);
     if (!bytes) return gp_fail("out of memory");
     p->bytes = bytes;
-    p->room = want;
+    p->capacity = want;
     return true;
 }
 
-static bool put(gp_serial *p, const void *bytes, size_t n) {
-    if (!room(p, n)) return false;
+static bool write_bytes(gp_serial *p, const void *bytes, size_t n) {
+    if (!reserve(p, n)) return false;
     if (n) memcpy(p->bytes + p->n, bytes, n);
     p->n += n;
     return true;
 }
 
-static bool put_tag(gp_serial *p, gp_tag tag) {
+static bool write_tag(gp_serial *p, gp_tag tag) {
     uint8_t t = (uint8_t)tag;
-    return put(p, &t, 1);
+    return write_bytes(p, &t, 1);
 }
 
-static bool put_int(gp_serial *p, gp_tag tag, int64_t v) {
-    return put_tag(p, tag) && put(p, &v, sizeof v);
+static bool write_int(gp_serial *p, gp_tag tag, int64_t v) {
+    return write_tag(p, tag) && write_bytes(p, &v, sizeof v);
 }
 
 /* tag, length, bytes */
-static bool put_text(gp_serial *p, gp_tag tag, const char *s, size_t n) {
-    return put_int(p, tag, (int64_t)n) && put(p, s, n);
+static bool write_text(gp_serial *p, gp_tag tag, const char *s, size_t n) {
+    return write_int(p, tag, (int64_t)n) && write_bytes(p, s, n);
 }
 
 /* ---- refusing ---- */
@@ -102,7 +102,7 @@ static bool refuse(packer *k, int idx, const step *s, const char *why) {
 
 /* ---- values ---- */
 
-static bool put_value(packer *k, int idx, const step *s);
+static bool write_value(packer *k, int idx, const step *s);
 
 /* The number of the value on top, which it pops; new ones get the next number. */
 static bool number_of(packer *k, lua_Integer *id) {
@@ -118,38 +118,38 @@ static bool number_of(packer *k, lua_Integer *id) {
 }
 
 /* Serializes a view; tensors of a device are refused, since workers compute on the cpu. */
-static bool put_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
+static bool write_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
     gp_serial *p = k->p;
     if (gp_tensor_device(t) != gp_device_cpu())
         return refuse(k, idx, s, "on a device; a worker's tensors are on the cpu (x:cpu())");
     if (!gp_host_ready(t->storage, GP_WHY_copy, "loader")) return false;
-    if (p->ntensors == p->tensor_room) {
-        int want = 2 * p->tensor_room + 8;
+    if (p->ntensors == p->tensor_capacity) {
+        int want = 2 * p->tensor_capacity + 8;
         gp_tensor **more = realloc(p->tensor, (size_t)want * sizeof *more);
         if (!more) return gp_fail("out of memory");
         p->tensor = more;
-        p->tensor_room = want;
+        p->tensor_capacity = want;
     }
     gp_shape shape = gp_tensor_shape(t);
     gp_tensor *view = gp_tensor_view(t, &shape, t->a.stride, 0);
     if (!view) return false;
     p->tensor[p->ntensors++] = view;
-    return put_tag(p, GP_TAG_tensor);
+    return write_tag(p, GP_TAG_tensor);
 }
 
 /* table, then keys and values, then end and the metatable or nil. */
-static bool put_table(packer *k, int idx, const step *s) {
+static bool write_table(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
-    bool ok = put_tag(k->p, GP_TAG_table);
+    bool ok = write_tag(k->p, GP_TAG_table);
     for (lua_pushnil(L); ok && lua_next(L, idx); lua_pop(L, 1)) {
         int value = lua_gettop(L);
         step field = {"field", value - 1, NULL, s, s->depth + 1};
-        ok = put_value(k, value - 1, &field) && put_value(k, value, &field);
+        ok = write_value(k, value - 1, &field) && write_value(k, value, &field);
     }
     if (!ok) return lua_pop(L, 1), false;
     if (!lua_getmetatable(L, idx)) lua_pushnil(L);
     step meta = {"metatable", 0, NULL, s, s->depth + 1};
-    ok = put_tag(k->p, GP_TAG_end) && put_value(k, lua_gettop(L), &meta);
+    ok = write_tag(k->p, GP_TAG_end) && write_value(k, lua_gettop(L), &meta);
     return lua_pop(L, 1), ok;
 }
 
@@ -177,31 +177,31 @@ static void push_code(lua_State *L, int idx) {
 }
 
 /* Upvalues are shared between functions: a number, then a value where it is new. */
-static bool put_upvalue(packer *k, int idx, int i, const step *s) {
+static bool write_upvalue(packer *k, int idx, int i, const step *s) {
     lua_State *L = k->L;
     lua_Integer id;
     lua_pushlightuserdata(L, lua_upvalueid(L, idx, i));
-    if (number_of(k, &id)) return put_int(k->p, GP_TAG_shared, id);
+    if (number_of(k, &id)) return write_int(k->p, GP_TAG_shared, id);
     step up = {"upvalue", 0, lua_getupvalue(L, idx, i), s, s->depth + 1};
-    bool ok = put_value(k, lua_gettop(L), &up);
+    bool ok = write_value(k, lua_gettop(L), &up);
     return lua_pop(L, 1), ok;
 }
 
 /* function, bytecode, then the upvalues up to end. */
-static bool put_function(packer *k, int idx, const step *s) {
+static bool write_function(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
     size_t n;
     push_code(L, idx);
     lua_pushvalue(L, -1);
     lua_rawseti(L, k->code, (lua_Integer)lua_rawlen(L, k->code) + 1);
     const char *code = lua_tolstring(L, -1, &n);
-    bool ok = put_text(k->p, GP_TAG_function, code, n);
+    bool ok = write_text(k->p, GP_TAG_function, code, n);
     lua_pop(L, 1);
     for (int i = 1; ok && lua_getupvalue(L, idx, i); i++) {
         lua_pop(L, 1);
-        ok = put_upvalue(k, idx, i, s);
+        ok = write_upvalue(k, idx, i, s);
     }
-    return ok && put_tag(k->p, GP_TAG_end);
+    return ok && write_tag(k->p, GP_TAG_end);
 }
 
 static bool plain_c_function(lua_State *L, int idx) {
@@ -212,20 +212,20 @@ static bool plain_c_function(lua_State *L, int idx) {
 }
 
 /* Objects: by name, as an earlier one, or whole. */
-static bool put_object(packer *k, int idx, const step *s) {
+static bool write_object(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
     lua_Integer id;
     size_t n;
     lua_pushvalue(L, idx);
     if (lua_rawget(L, k->names) == LUA_TSTRING) {
         const char *name = lua_tolstring(L, -1, &n);
-        bool ok = put_text(k->p, GP_TAG_name, name, n);
+        bool ok = write_text(k->p, GP_TAG_name, name, n);
         return lua_pop(L, 1), ok;
     }
     lua_pop(L, 1);
     if (plain_c_function(L, idx)) {
         lua_CFunction f = lua_tocfunction(L, idx);
-        return put_tag(k->p, GP_TAG_c_function) && put(k->p, &f, sizeof f);
+        return write_tag(k->p, GP_TAG_c_function) && write_bytes(k->p, &f, sizeof f);
     }
     bool table = lua_istable(L, idx);
     if (!table && (!lua_isfunction(L, idx) || lua_iscfunction(L, idx)))
@@ -233,33 +233,33 @@ static bool put_object(packer *k, int idx, const step *s) {
                       "it belongs to its Lua state, and workers have states of their own; make it "
                       "inside the function, or use workers = 0");
     lua_pushvalue(L, idx);
-    if (number_of(k, &id)) return put_int(k->p, GP_TAG_again, id);
-    return table ? put_table(k, idx, s) : put_function(k, idx, s);
+    if (number_of(k, &id)) return write_int(k->p, GP_TAG_again, id);
+    return table ? write_table(k, idx, s) : write_function(k, idx, s);
 }
 
-static bool put_value(packer *k, int idx, const step *s) {
+static bool write_value(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
     gp_serial *p = k->p;
     if (s->depth > DEEPEST) return refuse(k, idx, s, "nested too deeply");
     luaL_checkstack(L, 12, "values for a worker");
     switch (lua_type(L, idx)) {
-    case LUA_TNIL: return put_tag(p, GP_TAG_nil);
-    case LUA_TBOOLEAN: return put_tag(p, lua_toboolean(L, idx) ? GP_TAG_yes : GP_TAG_no);
+    case LUA_TNIL: return write_tag(p, GP_TAG_nil);
+    case LUA_TBOOLEAN: return write_tag(p, lua_toboolean(L, idx) ? GP_TAG_yes : GP_TAG_no);
     case LUA_TNUMBER: {
-        if (lua_isinteger(L, idx)) return put_int(p, GP_TAG_int, lua_tointeger(L, idx));
+        if (lua_isinteger(L, idx)) return write_int(p, GP_TAG_int, lua_tointeger(L, idx));
         double v = lua_tonumber(L, idx);
-        return put_tag(p, GP_TAG_float) && put(p, &v, sizeof v);
+        return write_tag(p, GP_TAG_float) && write_bytes(p, &v, sizeof v);
     }
     case LUA_TSTRING: {
         size_t n;
         const char *text = lua_tolstring(L, idx, &n);
-        return put_text(p, GP_TAG_string, text, n);
+        return write_text(p, GP_TAG_string, text, n);
     }
     case LUA_TUSERDATA: {
         const gp_tensor *t = gp_lua_totensor(L, idx);
-        return t ? put_tensor(k, t, idx, s) : put_object(k, idx, s);
+        return t ? write_tensor(k, t, idx, s) : write_object(k, idx, s);
     }
-    default: return put_object(k, idx, s);
+    default: return write_object(k, idx, s);
     }
 }
 
@@ -304,7 +304,7 @@ static bool packable(packer *k, int idx, const step *s) {
     trial.seen = lua_gettop(L);
     lua_newtable(L);
     trial.code = lua_gettop(L);
-    bool ok = put_value(&trial, idx, s);
+    bool ok = write_value(&trial, idx, s);
     gp_serial_clear(trial.p);
     lua_settop(L, top);
     return ok;
@@ -312,7 +312,7 @@ static bool packable(packer *k, int idx, const step *s) {
 
 /* Writes the pair on top, a global that serialized code names: its name, then its value, or why it
  * has none. */
-static bool put_global(packer *k) {
+static bool write_global(packer *k) {
     lua_State *L = k->L;
     int value = lua_gettop(L);
     size_t n;
@@ -321,13 +321,13 @@ static bool put_global(packer *k) {
     step start = {NULL, 0, "the function", NULL, 0};
     s.from = &start;
     bool ok = packable(k, value, &s);
-    if (!put_text(k->p, GP_TAG_string, name, n)) return false;
-    if (ok) return put_value(k, value, &s);
-    return put_text(k->p, GP_TAG_refused, gp_error(), strlen(gp_error()));
+    if (!write_text(k->p, GP_TAG_string, name, n)) return false;
+    if (ok) return write_value(k, value, &s);
+    return write_text(k->p, GP_TAG_refused, gp_error(), strlen(gp_error()));
 }
 
 /* Writes pairs of name and value until no serialized function names another one; then end. */
-static bool put_globals(packer *k) {
+static bool write_globals(packer *k) {
     lua_State *L = k->L;
     lua_newtable(L);
     int done = lua_gettop(L);
@@ -346,10 +346,10 @@ static bool put_globals(packer *k) {
             lua_pushboolean(L, 1);
             lua_rawset(L, done);
             more = true;
-            ok = put_global(k);
+            ok = write_global(k);
         }
     }
-    return ok && put_tag(k->p, GP_TAG_end);
+    return ok && write_tag(k->p, GP_TAG_end);
 }
 
 bool gp_serialize(lua_State *L, int first, int n, const char *what, bool globals, gp_serial *p) {
@@ -364,9 +364,9 @@ bool gp_serialize(lua_State *L, int first, int n, const char *what, bool globals
         char name[80];
         snprintf(name, sizeof name, n > 1 ? "%s %d" : "%s", what, i + 1);
         step start = {NULL, 0, n > 1 ? name : what, NULL, 0};
-        ok = put_value(&k, first + i, &start);
+        ok = write_value(&k, first + i, &start);
     }
-    ok = ok && put_tag(p, GP_TAG_end) && (globals ? put_globals(&k) : put_tag(p, GP_TAG_end));
+    ok = ok && write_tag(p, GP_TAG_end) && (globals ? write_globals(&k) : write_tag(p, GP_TAG_end));
     lua_settop(L, top);
     if (!ok) gp_serial_clear(p);
     return ok;

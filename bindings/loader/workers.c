@@ -346,7 +346,7 @@ gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *p
     return NULL;
 }
 
-bool gp_worker_pool_room(gp_worker_pool *c) { return c->count < c->opts.prefetch; }
+bool gp_worker_pool_accepts(gp_worker_pool *c) { return c->count < c->opts.prefetch; }
 
 bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n) {
     gp_loader_batch *b = gp_loader_batch_new(c->stats.batches + c->count + 1, index, n,
@@ -422,7 +422,7 @@ static void make_here(gp_worker_pool *c, gp_loader_batch *b, lua_State *L, int p
     c->stats.busy += gp_now_ns() - t0;
 }
 
-gp_loader_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program) {
+gp_loader_batch *gp_worker_pool_next(gp_worker_pool *c, lua_State *L, int program) {
     if (c->count == 0) return gp_fail_null("data.Loader: no batch was asked for");
     gp_loader_batch *b = c->ring[c->head];
     gp_lua_enter(L);

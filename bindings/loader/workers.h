@@ -42,13 +42,13 @@ typedef struct gp_worker_pool_stats {
 gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *program);
 
 /* Whether there is room for another batch. */
-bool gp_worker_pool_room(gp_worker_pool *c);
+bool gp_worker_pool_accepts(gp_worker_pool *c);
 /* Adds a batch of these samples to be made. */
 bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n);
 /* Waits for the next batch, which the caller frees; recorded as a region of the profile, not as a
  * wait for a device. Without threads it is made in L by the program at the index. NULL with a
  * message: no batch is left, a worker could not start or crashed, or interrupted. */
-gp_loader_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program);
+gp_loader_batch *gp_worker_pool_next(gp_worker_pool *c, lua_State *L, int program);
 
 /* Copies the figures so far to *out; of a pool that runs, they belong to one moment. */
 void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out);

@@ -364,7 +364,7 @@ static void emit_roots(writer *w) {
     }
 }
 
-static int by_place(const void *x, const void *y) {
+static int by_position(const void *x, const void *y) {
     const struct edit *a = x, *b = y;
     if (a->pos != b->pos) return a->pos < b->pos ? -1 : 1;
     if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
@@ -374,7 +374,7 @@ static int by_place(const void *x, const void *y) {
 /* The text with its edits, malloc'ed, or NULL when out of memory. */
 static char *write_text(writer *w, size_t *outlen) {
     size_t len = w->t->len, done = 0;
-    qsort(w->edits.at, w->edits.n, sizeof *w->edits.at, by_place);
+    qsort(w->edits.at, w->edits.n, sizeof *w->edits.at, by_position);
     for (uint32_t i = 0; i < w->edits.n; i++) len = len + w->edits.at[i].len - w->edits.at[i].skip;
     char *out = malloc(len + 1), *p = out;
     if (!out) return NULL;

@@ -75,7 +75,7 @@ static bool look(lua_State *L, char *name, size_t n, gp_srcloc *at) {
     return true;
 }
 
-static void take(lua_State *L, unsigned ticks) {
+static void sample(lua_State *L, unsigned ticks) {
     uint64_t t0 = gp_now_ns();
     lua_State *running = gp_lua_state;
     char name[200];
@@ -92,7 +92,7 @@ static void on_hook(lua_State *L, lua_Debug *ar) {
     atomic_store(&me.looking, true);
     gp_counter_rest(L);
     unsigned ticks = atomic_exchange(&me.due, 0);
-    if (ticks && me.home) take(L, ticks);
+    if (ticks && me.home) sample(L, ticks);
     atomic_store(&me.looking, false);
 }
 
@@ -115,7 +115,7 @@ static void on_tick(int sig, siginfo_t *info, void *context) {
 void gp_sampler_count(lua_State *L, uint64_t ns) {
     if (!me.home || !me.counts || gp_record_inside() || (me.counted += ns) < GP_SAMPLER_NS) return;
     me.counted -= GP_SAMPLER_NS;
-    take(L, 1);
+    sample(L, 1);
 }
 
 static bool make_timer(void) {

@@ -87,17 +87,17 @@ static int free_work(void) {
         next_work = at + 1;
         return at;
     }
-    int room = nwork ? 2 * nwork : 256;
-    job *more = realloc(work, (size_t)room * sizeof *more);
+    int capacity = nwork ? 2 * nwork : 256;
+    job *more = realloc(work, (size_t)capacity * sizeof *more);
     if (!more) {
-        snprintf(mpi.error, sizeof mpi.error, "no memory for %d messages on their way", room);
+        snprintf(mpi.error, sizeof mpi.error, "no memory for %d messages on their way", capacity);
         return GP_TRANSPORT_FAILED;
     }
     work = more;
-    for (int i = nwork; i < room; i++) work[i] = (job){.request = MPI_REQUEST_NULL};
+    for (int i = nwork; i < capacity; i++) work[i] = (job){.request = MPI_REQUEST_NULL};
     next_work = nwork + 1;
     int at = nwork;
-    nwork = room;
+    nwork = capacity;
     return at;
 }
 
@@ -105,7 +105,7 @@ static int sent(int to, const char *what, int code) {
     return fine(what, code) ? to : GP_TRANSPORT_FAILED;
 }
 
-/* Of more bytes than an int counts: so many blocks. */
+/* The number of elements of *type: bytes, or blocks where an int cannot count the bytes. */
 static int blocks(size_t bytes, MPI_Datatype *type) {
     enum { BLOCK = 1 << 16 };
     *type = MPI_BYTE;

@@ -126,7 +126,7 @@ static void synchronized(const CUpti_ActivitySynchronization *y) {
     held(y->start, y->end, y->correlationId, what[known ? y->type : 0]);
 }
 
-static void take_record(const CUpti_Activity *r) {
+static void read_record(const CUpti_Activity *r) {
     switch (r->kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
         const CUpti_ActivityExternalCorrelation *e = (const void *)r;
@@ -167,7 +167,7 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
     CUpti_Activity *r = NULL;
     pthread_mutex_lock(&trace->lock);
     while (valid && cupti.cuptiActivityGetNextRecord(buffer, valid, &r) == CUPTI_SUCCESS)
-        take_record(r);
+        read_record(r);
     if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
         trace->lost += dropped;
     pthread_mutex_unlock(&trace->lock);

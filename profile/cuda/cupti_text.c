@@ -20,7 +20,7 @@ static struct text { char *key, *text; } texts[TEXTS];
 static int used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct text *place(const char *key) {
+static struct text *slot_of(const char *key) {
     uint64_t h = 1469598103934665603u; /* FNV-1a */
     for (const char *p = key; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
     size_t i = (h ^ h >> 32) % TEXTS;
@@ -59,7 +59,7 @@ static void readable(const char *name, char *out) {
 static const char *lasting(const char *key, void (*made)(const char *key, char *out)) {
     char text[MOST];
     pthread_mutex_lock(&lock);
-    struct text *t = place(key);
+    struct text *t = slot_of(key);
     if (!t->key && used < TEXTS / 2) {
         made(key, text);
         t->text = strdup(text);

@@ -31,12 +31,12 @@ atomic_int gp_cuda_watch;
 _Thread_local int gp_cuda_own_calls;
 _Thread_local cuda_span *gp_cuda_in_span;
 
-bool gp_cuda_grow(void **at, size_t n, size_t *room, size_t size) {
-    if (n < *room) return true;
-    size_t more = *room ? *room * 2 : 1024;
+bool gp_cuda_grow(void **at, size_t n, size_t *capacity, size_t size) {
+    if (n < *capacity) return true;
+    size_t more = *capacity ? *capacity * 2 : 1024;
     void *p = n < MAX_RECORDS ? realloc(*at, more * size) : NULL;
     if (!p) return trace->lost++, false;
-    *at = p, *room = more;
+    *at = p, *capacity = more;
     return true;
 }
 

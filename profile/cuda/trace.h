@@ -44,7 +44,7 @@ typedef struct stall_record {
 #define CUDA_LIST(T)                                                                               \
     struct {                                                                                       \
         T *at;                                                                                     \
-        size_t n, room;                                                                            \
+        size_t n, capacity;                                                                        \
     }
 
 struct gp_cuda_trace {
@@ -66,11 +66,11 @@ extern _Thread_local cuda_span *gp_cuda_in_span; /* the innermost open one; NULL
 /* Appends to one of the lists, with the lock held: returns the new element, uninitialized, or NULL
  * without memory, which counts as lost. */
 #define CUDA_APPEND(list)                                                                          \
-    (gp_cuda_grow((void **)&(list).at, (list).n, &(list).room, sizeof *(list).at)                  \
+    (gp_cuda_grow((void **)&(list).at, (list).n, &(list).capacity, sizeof *(list).at)              \
          ? &(list).at[(list).n++]                                                                  \
          : NULL)
 /* Grows the array for one more element of size bytes after n; false without memory. */
-bool gp_cuda_grow(void **at, size_t n, size_t *room, size_t size);
+bool gp_cuda_grow(void **at, size_t n, size_t *capacity, size_t size);
 
 /* ---- spans.c ---- */
 

@@ -31,6 +31,6 @@ bool gp_load_card(gp_json *j, gp_prof *p) {
     for (int i = 0; i < GP_FIGURES; i++)
         if (!read_figure(j, (gp_figure)i, &card.figure[i])) return false;
     if (!gp_json_close(j)) return false;
-    p->card = gp_intern_put(p->names, &card, sizeof card);
+    p->card = gp_intern_add(p->names, &card, sizeof card);
     return p->card || gp_json_fail(j, "out of memory");
 }

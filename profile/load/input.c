@@ -18,19 +18,19 @@ enum { PIECE = 1 << 22 }; /* bytes between checks for Ctrl-C */
 /* A text that grows. */
 typedef struct text {
     char *p;
-    size_t n, room;
+    size_t n, capacity;
 } text;
 
 /* Makes room for another piece and the 0 that follows. At most max bytes are read, and one more,
  * which shows that there are more. */
-static bool make_room(text *t, uint64_t max) {
-    size_t room = t->room ? t->room * 2 : PIECE;
-    if (t->room > t->n + 1) return true;
-    if (room > max + 2) room = (size_t)max + 2;
-    char *more = realloc(t->p, room);
+static bool reserve(text *t, uint64_t max) {
+    size_t capacity = t->capacity ? t->capacity * 2 : PIECE;
+    if (t->capacity > t->n + 1) return true;
+    if (capacity > max + 2) capacity = (size_t)max + 2;
+    char *more = realloc(t->p, capacity);
     if (!more) return gp_fail("profile.load: out of memory");
     t->p = more;
-    t->room = room;
+    t->capacity = capacity;
     return true;
 }
 
@@ -49,9 +49,9 @@ static bool too_long(const char *file, uint64_t max) {
 
 static bool read_all(const char *file, gzFile in, uint64_t max, text *t, bool *cut) {
     for (int got = 1; got > 0;) {
-        if (gp_file_stopped("profile.load") || !make_room(t, max)) return false;
-        size_t room = t->room - t->n - 1;
-        got = gzread(in, t->p + t->n, (unsigned)(room < PIECE ? room : PIECE));
+        if (gp_file_stopped("profile.load") || !reserve(t, max)) return false;
+        size_t capacity = t->capacity - t->n - 1;
+        got = gzread(in, t->p + t->n, (unsigned)(capacity < PIECE ? capacity : PIECE));
         int code = Z_OK;
         if (got <= 0) gzerror(in, &code);
         *cut = code == Z_BUF_ERROR;

@@ -251,7 +251,7 @@ bool gp_json_done(gp_json *j) {
 
 /* ---- texts ---- */
 
-static size_t put_utf8(unsigned c, char *to) {
+static size_t encode_utf8(unsigned c, char *to) {
     if (c < 0x80) return to[0] = (char)c, 1;
     if (c < 0x800) return to[0] = (char)(0xc0 | c >> 6), to[1] = (char)(0x80 | (c & 63)), 2;
     int n = c < 0x10000 ? 3 : 4;
@@ -280,7 +280,7 @@ size_t gp_json_unescape(const gp_json_text *t, char *to) {
     while (p < end) {
         int length = *p == '\\' ? escape(p) : 1;
         if (length == 1) to[n++] = *p++;
-        else if (length == 6) n += put_utf8(unicode(&p, end), to + n);
+        else if (length == 6) n += encode_utf8(unicode(&p, end), to + n);
         else to[n++] = into[strchr(from, p[1]) - from], p += 2;
     }
     return n;

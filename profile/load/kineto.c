@@ -64,12 +64,12 @@ static int thread_of(kineto *k, const gp_json_text *pid, const gp_json_text *tid
     for (int i = 0; i < k->nthreads; i++)
         if (k->thread[i].tid == t && k->thread[i].pid == p) return i;
     if (k->nthreads == THREADS) return gp_json_fail(k->j, "more than %d threads", THREADS), -1;
-    if (k->nthreads == k->thread_room) {
-        int room = k->thread_room ? k->thread_room * 2 : 16;
-        kineto_thread *more = realloc(k->thread, (size_t)room * sizeof *more);
+    if (k->nthreads == k->thread_capacity) {
+        int capacity = k->thread_capacity ? k->thread_capacity * 2 : 16;
+        kineto_thread *more = realloc(k->thread, (size_t)capacity * sizeof *more);
         if (!more) return no_memory(k), -1;
         k->thread = more;
-        k->thread_room = room;
+        k->thread_capacity = capacity;
     }
     k->thread[k->nthreads] = (kineto_thread){.pid = p, .tid = t, .main_of_process = p == t};
     return k->nthreads++;
@@ -256,13 +256,13 @@ static const char *shapes_of(kineto *k, const fields *f) {
 /* ---- events ---- */
 
 static kineto_event *new_event(kineto *k) {
-    if (k->n == k->room) {
-        int room = k->room ? k->room * 2 : 1 << 12;
+    if (k->n == k->capacity) {
+        int capacity = k->capacity ? k->capacity * 2 : 1 << 12;
         kineto_event *more =
-            room < INT_MAX / 4 ? realloc(k->event, (size_t)room * sizeof *more) : NULL;
+            capacity < INT_MAX / 4 ? realloc(k->event, (size_t)capacity * sizeof *more) : NULL;
         if (!more) return no_memory(k), NULL;
         k->event = more;
-        k->room = room;
+        k->capacity = capacity;
     }
     return &k->event[k->n++];
 }
@@ -270,7 +270,7 @@ static kineto_event *new_event(kineto *k) {
 static int small(int64_t v) { return v < -1 || v > INT_MAX ? KINETO_NONE : (int)v; }
 
 /* The stream and the device of device events are arguments, or the row's numbers. */
-static void set_place(kineto_event *e, const fields *f) {
+static void set_stream(kineto_event *e, const fields *f) {
     int64_t device = f->device, stream = f->stream;
     if (device == KINETO_NONE) gp_json_text_int(&f->pid, &device);
     if (stream == KINETO_NONE) gp_json_text_int(&f->tid, &stream);
@@ -342,7 +342,7 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
     k->clamped += f->dur < 0;
     if (kind == KINETO_KERNEL) set_waves(e, f);
     if (kind == KINETO_SYNC) e->bytes = f->waits_for, e->at = f->record;
-    if (on_device(kind)) return set_place(e, f), true;
+    if (on_device(kind)) return set_stream(e, f), true;
     if (kind == KINETO_MEMORY) set_memory(k, e, f);
     return set_host(k, e, f);
 }

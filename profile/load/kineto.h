@@ -50,9 +50,9 @@ typedef struct kineto {
     gp_json *j;
     gp_intern *names;
     kineto_event *event;
-    int n, room;
+    int n, capacity;
     kineto_thread *thread;
-    int nthreads, thread_room;
+    int nthreads, thread_capacity;
     int64_t base;              /* ns, added to all times; 0 */
     int64_t end;               /* of the whole recording, as the trace has it; only where has_end */
     bool has_list, has_device; /* a list of devices, and one: in it, by a call of its runtime, or by
@@ -61,7 +61,7 @@ typedef struct kineto {
     int rank;           /* -1: not given */
     const char *device; /* the first device's name; NULL */
     int ignored, clamped;
-    int64_t cut; /* the file ends too early, after so many bytes that were read; 0: it does not */
+    int64_t cut;              /* bytes read before the file ended too early; 0: it did not */
     const char *ignored_kind; /* category of the first that was ignored */
 } kineto;
 

@@ -98,7 +98,7 @@ static void note_ops(builder *b) {
         if (end_of(e) > last) last = end_of(e);
         int64_t name = (int64_t)(uintptr_t)e->name;
         int before = kineto_map_get(&b->first, name);
-        if (before < 0) kineto_map_put(&b->first, name, i);
+        if (before < 0) kineto_map_add(&b->first, name, i);
         else if (e->t0 < k->event[before].t0) *kineto_map_at(&b->first, name) = i + 1;
     }
     if (b->runs) b->last_op = last;
@@ -113,15 +113,15 @@ static bool make_maps(builder *b) {
     b->last_op = INT64_MAX, b->last_sync = INT64_MIN;
     for (int i = 0; i < k->n; i++) {
         const kineto_event *e = &k->event[i];
-        if (e->kind == KINETO_CALL) kineto_map_put(&b->calls, e->correlation, i);
-        if (e->kind == KINETO_SYNC) kineto_map_put(&b->syncs, e->correlation, i);
-        if (is_work(e)) kineto_map_put(&b->work, e->correlation, i), b->has_work = true;
+        if (e->kind == KINETO_CALL) kineto_map_add(&b->calls, e->correlation, i);
+        if (e->kind == KINETO_SYNC) kineto_map_add(&b->syncs, e->correlation, i);
+        if (is_work(e)) kineto_map_add(&b->work, e->correlation, i), b->has_work = true;
     }
     note_ops(b);
     for (int i = 0; i < k->n; i++) { /* external ids of older versions are correlation ids */
         const kineto_event *e = &k->event[i];
         bool lost = is_work(e) && kineto_map_get(&b->calls, e->correlation) < 0;
-        if (lost && e->external != e->correlation) kineto_map_put(&b->ops, e->external, i);
+        if (lost && e->external != e->correlation) kineto_map_add(&b->ops, e->external, i);
     }
     return true;
 }
@@ -201,11 +201,11 @@ static void set_source(const builder *b, const kineto_event *e, gp_rec *r) {
 }
 
 /* A name for r that is "KIND: NAME". */
-static bool put_kind(builder *b, const char *kind, gp_rec *r) {
+static bool set_kind(builder *b, const char *kind, gp_rec *r) {
     char text[200];
     int n = snprintf(text, sizeof text, "%s: %s", kind, r->name);
     n = n < (int)sizeof text ? n : (int)sizeof text - 1;
-    return (r->name = gp_intern_put(b->p->names, text, (size_t)n)) || no_memory(b);
+    return (r->name = gp_intern_add(b->p->names, text, (size_t)n)) || no_memory(b);
 }
 
 static bool is_first_use_frame(const char *frame) { return gp_kineto_first_use(frame) != NULL; }
@@ -236,9 +236,9 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
     r->why = GP_WHY_explicit;
     if (is_profilers(b, e, gp_kineto_awaited(e->name))) {
         r->stack = NULL, r->file = NULL, r->line = 0;
-        return put_kind(b, "profiler", r);
+        return set_kind(b, "profiler", r);
     }
-    if (runs_in(b, is_first_use_frame, e->t0)) return put_kind(b, "first use", r);
+    if (runs_in(b, is_first_use_frame, e->t0)) return set_kind(b, "first use", r);
     if (prints(b, e->t0)) return gp_kineto_reason("print", NULL, r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
@@ -405,7 +405,7 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     if (gp_json_text_int(&tid, &id) && id < 0 && id >= INT32_MIN)
         snprintf(name, sizeof name, "thread %u", (unsigned)id);
     else snprintf(name, sizeof name, "thread %s", t->tid);
-    track->name = t->name ? t->name : gp_intern_put(p->names, name, strlen(name));
+    track->name = t->name ? t->name : gp_intern_add(p->names, name, strlen(name));
     track->rank = b->rank;
     b->depth = 0;
     b->last = NULL;

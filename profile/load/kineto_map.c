@@ -21,7 +21,7 @@ int *kineto_map_at(const kineto_map *m, int64_t key) {
     return &m->event[at];
 }
 
-void kineto_map_put(kineto_map *m, int64_t key, int event) {
+void kineto_map_add(kineto_map *m, int64_t key, int event) {
     int *at = kineto_map_at(m, key);
     if (key < 0 || *at) return;
     m->key[at - m->event] = key;

@@ -16,7 +16,7 @@ typedef struct kineto_map {
 bool kineto_map_new(kineto_map *m, int n);
 void kineto_map_free(kineto_map *m);
 /* The first event with a key stays; keys below 0 are none. */
-void kineto_map_put(kineto_map *m, int64_t key, int event);
+void kineto_map_add(kineto_map *m, int64_t key, int event);
 /* The event's index; -1: none. */
 int kineto_map_get(const kineto_map *m, int64_t key);
 /* The place of that key, 1 + index there, or the free one for it. */

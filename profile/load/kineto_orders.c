@@ -31,7 +31,7 @@ static int by_key(const void *a, const void *b) {
     return x->t < y->t ? -1 : x->t > y->t;
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_position(const void *a, const void *b) {
     const queued *x = a, *y = b;
     int device = x->s->dev->index, other = y->s->dev->index;
     if (device != other) return device < other ? -1 : 1;
@@ -102,7 +102,7 @@ static void gather_queued(orders *o, const gp_track *work) {
         const moment *m = r->id ? find(o->launch, o->nlaunches, (int64_t)r->id) : NULL;
         if (m) o->queued[o->nqueued++] = (queued){r->where, m->t, r->id};
     }
-    qsort(o->queued, (size_t)o->nqueued, sizeof *o->queued, by_place);
+    qsort(o->queued, (size_t)o->nqueued, sizeof *o->queued, by_position);
 }
 
 static bool is_before(const queued *q, int device, int64_t stream, int64_t t) {

@@ -28,7 +28,7 @@ static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits,
     int64_t line = 0;
     if (!gp_json_text_int(&digits, &line) || line < 0 || line > INT_MAX) return false;
     if (is_library(file, n)) return false;
-    to->file = gp_intern_put(k->names, file, n);
+    to->file = gp_intern_add(k->names, file, n);
     to->line = (int)line;
     return to->file || gp_json_fail(k->j, "out of memory");
 }
@@ -38,7 +38,7 @@ static bool set_line(kineto *k, const char *file, size_t n, gp_json_text digits,
 static const char *function_of(kineto *k, const char *p, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)p[i]) && p[i] != '_') return NULL;
-    const char *name = n ? gp_intern_put(k->names, p, n) : NULL;
+    const char *name = n ? gp_intern_add(k->names, p, n) : NULL;
     if (n && !name) gp_json_fail(k->j, "out of memory");
     return name;
 }
@@ -124,7 +124,7 @@ const char *gp_kineto_module(kineto *k, const char *in, const char *name) {
     int n =
         snprintf(path, sizeof path, "%s%s%s", in ? in : "", in ? "." : "", name + sizeof begin - 1);
     if (n < 0 || n >= (int)sizeof path) return in; /* cut within it: its callers' is true, too */
-    const char *kept = gp_intern_put(k->names, path, (size_t)n);
+    const char *kept = gp_intern_add(k->names, path, (size_t)n);
     if (!kept) gp_json_fail(k->j, "out of memory");
     return kept ? kept : in;
 }

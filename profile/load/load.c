@@ -13,10 +13,10 @@
 const char *gp_load_intern_text(gp_json *j, gp_intern *names, const gp_json_text *t) {
     const char *kept = NULL;
     if (!t->escaped) {
-        kept = gp_intern_put(names, t->p, t->n);
+        kept = gp_intern_add(names, t->p, t->n);
     } else {
         char *plain = malloc(t->n);
-        if (plain) kept = gp_intern_put(names, plain, gp_json_unescape(t, plain));
+        if (plain) kept = gp_intern_add(names, plain, gp_json_unescape(t, plain));
         free(plain);
     }
     if (!kept) gp_json_fail(j, "out of memory");
@@ -29,7 +29,7 @@ const char *gp_load_intern(gp_json *j, gp_intern *names) {
 }
 
 const gp_stack *gp_load_intern_stack(gp_intern *names, const gp_load_stack *s) {
-    return gp_intern_put(names, s, sizeof(gp_stack) + (size_t)s->n * sizeof(gp_frame));
+    return gp_intern_add(names, s, sizeof(gp_stack) + (size_t)s->n * sizeof(gp_frame));
 }
 
 bool gp_load_add_tensor(gp_load_shapes *s, gp_dtype dtype) {
@@ -50,7 +50,7 @@ bool gp_load_add_dim(gp_load_shapes *s, int64_t dim) {
 }
 
 const char *gp_load_intern_shapes(gp_intern *names, const gp_load_shapes *s) {
-    return gp_intern_put(names, s->bytes, (size_t)s->n);
+    return gp_intern_add(names, s->bytes, (size_t)s->n);
 }
 
 /* ---- files ---- */

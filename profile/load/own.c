@@ -14,7 +14,7 @@ enum { CHECK = 1 << 14 }; /* events between checks for Ctrl-C */
 
 typedef struct list {
     const void **p;
-    int n, room;
+    int n, capacity;
 } list;
 
 typedef struct reader {
@@ -30,13 +30,13 @@ typedef struct reader {
 static bool no_memory(reader *r) { return gp_json_fail(r->j, "out of memory"); }
 
 static bool push(reader *r, list *l, const void *p) {
-    if (l->n == l->room) {
-        int room = l->room ? l->room * 2 : 64;
+    if (l->n == l->capacity) {
+        int capacity = l->capacity ? l->capacity * 2 : 64;
         const void **more =
-            l->room > INT_MAX / 4 ? NULL : realloc(l->p, (size_t)room * sizeof *more);
+            l->capacity > INT_MAX / 4 ? NULL : realloc(l->p, (size_t)capacity * sizeof *more);
         if (!more) return no_memory(r);
         l->p = more;
-        l->room = room;
+        l->capacity = capacity;
     }
     l->p[l->n++] = p;
     return true;
@@ -190,7 +190,7 @@ static bool read_cost(reader *r) {
         return gp_json_fail(r->j, "a dtype that gpush does not have");
     cost.bytes = (double)bytes, cost.ops = (double)ops, cost.passes = (uint32_t)passes;
     cost.unit = (uint8_t)unit, cost.dtype = (uint8_t)dtype;
-    const gp_cost *kept = gp_intern_put(r->p->names, &cost, sizeof cost);
+    const gp_cost *kept = gp_intern_add(r->p->names, &cost, sizeof cost);
     return kept ? push(r, &r->costs, kept) : no_memory(r);
 }
 
@@ -259,7 +259,7 @@ static bool on_stream(int64_t kind) {
 static bool in_region(int64_t kind) { return kind == GP_REC_REGION || kind == GP_REC_SWITCH; }
 
 /* The entries that `where` of such an event is one of; NULL: of none. */
-static const list *places_of(const reader *r, int64_t kind) {
+static const list *tracks_of(const reader *r, int64_t kind) {
     return on_stream(kind)        ? &r->streams
            : kind == GP_REC_ALLOC ? &r->devices
            : in_region(kind)      ? &r->regions
@@ -281,7 +281,7 @@ static bool check_times(reader *r, const int64_t *v, uint64_t before) {
 }
 
 static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t before) {
-    const list *places = places_of(r, v[KIND]);
+    const list *tracks = tracks_of(r, v[KIND]);
     const list *more = has_text(v[KIND]) ? &r->texts : &r->shapes;
     if (v[KIND] < 0 || v[KIND] >= GP_REC_KINDS ||
         (v[KIND] != GP_REC_ALLOC && on_worker(v[KIND]) != t->worker))
@@ -293,9 +293,9 @@ static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t befor
         return gp_json_fail(r->j, "an event that refers to what is not there");
     if (v[KIND] == GP_REC_SAMPLE && (v[BYTES] < 1 || v[BYTES] > INT_MAX))
         return gp_json_fail(r->j, "a sample of %lld periods", (long long)v[BYTES]);
-    if (places ? !refers(places, v[WHERE]) || (!in_region(v[KIND]) && !v[WHERE]) : v[WHERE] != 0)
+    if (tracks ? !refers(tracks, v[WHERE]) || (!in_region(v[KIND]) && !v[WHERE]) : v[WHERE] != 0)
         return gp_json_fail(r->j, "an event in a place that is not there");
-    if (in_region(v[KIND]) && v[WHERE] && !entry(places, v[WHERE]))
+    if (in_region(v[KIND]) && v[WHERE] && !entry(tracks, v[WHERE]))
         return gp_json_fail(r->j, "an event within one that is not a region");
     if (v[LINE] < 0 || v[LINE] > INT_MAX || v[WHY] < 0 || v[WHY] >= GP_WHYS || v[FLAGS] < 0 ||
         v[FLAGS] > 3)
@@ -304,7 +304,7 @@ static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t befor
 }
 
 static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
-    const list *places = places_of(r, v[KIND]);
+    const list *tracks = tracks_of(r, v[KIND]);
     *rec = (gp_rec){.t0 = t0,
                     .t1 = v[DURATION] < 0 ? 0 : t0 + (uint64_t)v[DURATION],
                     .id = (uint64_t)v[ID],
@@ -315,7 +315,7 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .why = (uint8_t)v[WHY],
                     .inplace = v[FLAGS] & 1,
                     .failed = v[FLAGS] >> 1 & 1,
-                    .where = places ? (void *)entry(places, v[WHERE]) : NULL,
+                    .where = tracks ? (void *)entry(tracks, v[WHERE]) : NULL,
                     .bytes = v[BYTES],
                     .stack = entry(&r->stacks, v[STACK])};
     if (v[KIND] == GP_REC_OP) rec->cost = entry(&r->costs, v[BYTES]);
@@ -420,7 +420,7 @@ static bool read_field_text(reader *r, const gp_json_text *key) {
     char safe[1200];
     if (!text) return false;
     gp_safe_text(text, safe, sizeof safe); /* tables print it as it is */
-    *to = gp_intern_put(r->p->names, safe, strlen(safe));
+    *to = gp_intern_add(r->p->names, safe, strlen(safe));
     return *to || no_memory(r);
 }
 

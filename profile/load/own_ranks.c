@@ -181,7 +181,7 @@ static void move_orders(gp_prof *p, const part *x, int64_t by, uint64_t before) 
     }
 }
 
-static bool place_all(gp_prof *p, part *x, int n) {
+static bool merge_all(gp_prof *p, part *x, int n) {
     int64_t first = INT64_MAX, done = INT64_MIN, last = INT64_MIN;
     for (int i = 0; i < n; i++) {
         if (x[i].t0 + x[i].offset < first) first = x[i].t0 + x[i].offset;
@@ -230,7 +230,7 @@ static bool describe(gp_prof *p, const gp_json *j, int n, const char *clocks) {
     char text[700], file[300];
     snprintf(text, sizeof text, "%d of %d ranks, from %s and %d more; %s", n, p->size,
              gp_safe_text(j[0].file, file, sizeof file), n - 1, clocks);
-    p->how = gp_intern_put(p->names, text, strlen(text));
+    p->how = gp_intern_add(p->names, text, strlen(text));
     p->ranks = n;
     p->rank = 0;
     return p->how || gp_fail("profile.load: out of memory");
@@ -249,7 +249,7 @@ bool gp_load_own_ranks(gp_json *j, int n, gp_prof *p) {
     if (ok) qsort(x, (size_t)n, sizeof *x, by_rank);
     for (int i = 0; ok && i < n; i++) ok = find_meetings(p, &x[i]);
     if (ok) align(x, n, clocks, sizeof clocks);
-    ok = ok && place_all(p, x, n) && describe(p, j, n, clocks);
+    ok = ok && merge_all(p, x, n) && describe(p, j, n, clocks);
     for (int i = 0; i < n; i++) free(x[i].call), free(x[i].met);
     free(x);
     return ok;

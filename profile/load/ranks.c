@@ -37,11 +37,11 @@ static int by_start(const void *a, const void *b) {
 }
 
 static bool find_collectives(trace *t) {
-    size_t room = (size_t)t->k.n + 1;
-    const kineto_event **found = malloc(room * sizeof *found);
-    t->begin = malloc(room * sizeof *t->begin);
-    t->end = malloc(room * sizeof *t->end);
-    t->name = malloc(room * sizeof *t->name);
+    size_t capacity = (size_t)t->k.n + 1;
+    const kineto_event **found = malloc(capacity * sizeof *found);
+    t->begin = malloc(capacity * sizeof *t->begin);
+    t->end = malloc(capacity * sizeof *t->end);
+    t->name = malloc(capacity * sizeof *t->name);
     bool ok = found && t->begin && t->end && t->name;
     for (int i = 0; ok && i < t->k.n; i++)
         if (is_collective(&t->k.event[i])) found[t->n++] = &t->k.event[i];
@@ -73,8 +73,8 @@ static bool set_offset(const trace *first, trace *t) {
 }
 
 /* Whether a collective is over on one rank well before that of its name and number begins on the
- * other: then they are not the same one, as where each file has another part of the run. A broadcast
- * may be over for its sender. */
+ * other: then they are not the same one, as where each file has another part of the run. A
+ * broadcast may be over for its sender. */
 static bool pass_by(const trace *a, const trace *b) {
     enum { CLOCKS_APART = 1000000 }; /* ns */
     for (int c = 0; c < a->n; c++) {
@@ -176,7 +176,7 @@ static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool
     if (clamped)
         at += snprintf(text + at, sizeof text - (size_t)at,
                        "; %d events had a negative duration, and have none", clamped);
-    return (p->how = gp_intern_put(p->names, text, (size_t)at)) || gp_fail("profile.load: out of "
+    return (p->how = gp_intern_add(p->names, text, (size_t)at)) || gp_fail("profile.load: out of "
                                                                            "memory");
 }
 

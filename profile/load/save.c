@@ -94,7 +94,7 @@ static void flush(writer *w) {
     w->n = 0;
 }
 
-static void put_bytes(writer *w, const char *p, size_t n) {
+static void write_bytes(writer *w, const char *p, size_t n) {
     if (w->n + n > sizeof w->buf) flush(w);
     if (n > sizeof w->buf) {
         if (gzwrite(w->out, p, (unsigned)n) <= 0) w->ok = false;
@@ -104,36 +104,36 @@ static void put_bytes(writer *w, const char *p, size_t n) {
     w->n += n;
 }
 
-__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static void append(writer *w, const char *fmt, ...) {
     char text[400];
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    put_bytes(w, text, (size_t)n);
+    write_bytes(w, text, (size_t)n);
 }
 
 /* Bytes that are not UTF-8 stay as they are. */
-static void put_text(writer *w, const char *s) {
-    put(w, "\"");
+static void write_text(writer *w, const char *s) {
+    append(w, "\"");
     for (; *s; s++) {
         size_t plain = strcspn(s, "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f\x10"
                                   "\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f");
-        put_bytes(w, s, plain);
+        write_bytes(w, s, plain);
         if (!*(s += plain)) break;
-        if (*s == '"' || *s == '\\') put(w, "\\%c", *s);
-        else put(w, "\\u%04x", (unsigned)*s);
+        if (*s == '"' || *s == '\\') append(w, "\\%c", *s);
+        else append(w, "\\u%04x", (unsigned)*s);
     }
-    put(w, "\"");
+    append(w, "\"");
 }
 
 static void comma(writer *w) {
-    if (w->more) put_bytes(w, ",\n", 2);
+    if (w->more) write_bytes(w, ",\n", 2);
     w->more = true;
 }
 
 static void list(writer *w, const char *name) {
-    put(w, ",\n\"%s\":[", name);
+    append(w, ",\n\"%s\":[", name);
     w->more = false;
 }
 
@@ -196,94 +196,94 @@ static void meet_order(writer *w, const gp_stream_order *o) {
     number_device(w, o->first->dev);
 }
 
-static void put_places(writer *w) {
+static void write_devices(writer *w) {
     list(w, "devices");
     for (int i = 0; i < w->devices.n; i++) {
         const gp_device *dev = w->devices.key[i];
         comma(w);
-        put(w, "[%d,\"%s\",%d,%s]", number(w, &w->texts, dev->vt->kind), dev->name, dev->index,
-            dev->vt->on_host ? "true" : "false");
+        append(w, "[%d,\"%s\",%d,%s]", number(w, &w->texts, dev->vt->kind), dev->name, dev->index,
+               dev->vt->on_host ? "true" : "false");
     }
-    put(w, "]");
+    append(w, "]");
     list(w, "streams");
     for (int i = 0; i < w->streams.n; i++) {
         const gp_stream *s = w->streams.key[i];
         comma(w);
-        put(w, "[%d,%d]", number(w, &w->devices, s->dev), s->index);
+        append(w, "[%d,%d]", number(w, &w->devices, s->dev), s->index);
     }
-    put(w, "]");
+    append(w, "]");
 }
 
-static void put_shape(writer *w, const char *shapes) {
+static void write_shape(writer *w, const char *shapes) {
     const char *p = shapes, *end = p + gp_intern_size(p);
     comma(w);
-    put(w, "[");
+    append(w, "[");
     for (bool first = true; p < end; first = false) {
-        put(w, "%s\"%s\"", first ? "" : ",", gp_dtype_name((gp_dtype)p[0]));
+        append(w, "%s\"%s\"", first ? "" : ",", gp_dtype_name((gp_dtype)p[0]));
         int ndim = p[1];
         for (p += 2; ndim--; p += sizeof(int64_t)) {
             int64_t dim;
             memcpy(&dim, p, sizeof dim);
-            put(w, ",%lld", (long long)dim);
+            append(w, ",%lld", (long long)dim);
         }
     }
-    put(w, "]");
+    append(w, "]");
 }
 
-static void put_cost(writer *w, const gp_cost *cost) {
+static void write_cost(writer *w, const gp_cost *cost) {
     comma(w);
-    put(w, "[%.0f,%.0f,%u,%d,\"%s\",\"%s\"]", cost->bytes, cost->ops, cost->passes, cost->unit,
-        gp_dtype_name((gp_dtype)cost->dtype), gp_family_names[cost->family]);
+    append(w, "[%.0f,%.0f,%u,%d,\"%s\",\"%s\"]", cost->bytes, cost->ops, cost->passes, cost->unit,
+           gp_dtype_name((gp_dtype)cost->dtype), gp_family_names[cost->family]);
 }
 
-static void put_orders(writer *w) {
+static void write_orders(writer *w) {
     list(w, "orders");
     for (int i = 0; i < w->p->norders; i++) {
         const gp_stream_order *o = &w->p->orders[i];
         comma(w);
-        put(w, "[%d,%d,%llu,%llu,%llu,%s]", number(w, &w->streams, o->s),
-            number(w, &w->streams, o->first), (unsigned long long)o->after,
-            (unsigned long long)o->id, (unsigned long long)(o->t - w->p->t0),
-            o->done ? "true" : "false");
+        append(w, "[%d,%d,%llu,%llu,%llu,%s]", number(w, &w->streams, o->s),
+               number(w, &w->streams, o->first), (unsigned long long)o->after,
+               (unsigned long long)o->id, (unsigned long long)(o->t - w->p->t0),
+               o->done ? "true" : "false");
     }
-    put(w, "]");
+    append(w, "]");
 }
 
-static void put_references(writer *w) {
+static void write_references(writer *w) {
     list(w, "texts");
-    for (int i = 0; i < w->texts.n; i++) comma(w), put_text(w, w->texts.key[i]);
-    put(w, "]");
-    put_places(w);
+    for (int i = 0; i < w->texts.n; i++) comma(w), write_text(w, w->texts.key[i]);
+    append(w, "]");
+    write_devices(w);
     list(w, "stacks");
     for (int i = 0; i < w->stacks.n; i++) {
         const gp_stack *s = w->stacks.key[i];
         comma(w);
-        put(w, "[%d", number(w, &w->texts, s->module));
+        append(w, "[%d", number(w, &w->texts, s->module));
         for (int k = 0; k < s->n; k++)
-            put(w, ",%d,%d,%d", number(w, &w->texts, s->frame[k].file), s->frame[k].line,
-                number(w, &w->texts, s->frame[k].function));
-        put(w, "]");
+            append(w, ",%d,%d,%d", number(w, &w->texts, s->frame[k].file), s->frame[k].line,
+                   number(w, &w->texts, s->frame[k].function));
+        append(w, "]");
     }
-    put(w, "]");
+    append(w, "]");
     list(w, "shapes");
-    for (int i = 0; i < w->shapes.n; i++) put_shape(w, w->shapes.key[i]);
-    put(w, "]");
+    for (int i = 0; i < w->shapes.n; i++) write_shape(w, w->shapes.key[i]);
+    append(w, "]");
     list(w, "costs");
-    for (int i = 0; i < w->costs.n; i++) put_cost(w, w->costs.key[i]);
-    put(w, "]");
-    if (w->p->norders) put_orders(w);
+    for (int i = 0; i < w->costs.n; i++) write_cost(w, w->costs.key[i]);
+    append(w, "]");
+    if (w->p->norders) write_orders(w);
 }
 
 /* ---- events ---- */
 
-static int64_t place(writer *w, const gp_track *t, const gp_rec *r) {
+static int64_t source_of(writer *w, const gp_track *t, const gp_rec *r) {
     if (on_stream(r)) return number(w, &w->streams, r->where);
     if (r->kind == GP_REC_ALLOC) return number(w, &w->devices, r->where);
     bool in = r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH;
     return in && r->where ? gp_track_number(t, r->where) : 0;
 }
 
-static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t before) {
+static void write_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t before) {
     bool text;
     const void *more = extra(r, &text);
     uint64_t t1 = r->t1 < r->t0 ? r->t0 : r->t1;
@@ -294,7 +294,7 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
                    (int64_t)(r->kind == GP_REC_REGION ? r->computed : r->id),
                    number(w, &w->texts, r->file),
                    r->kind == GP_REC_ALLOC ? number(w, &w->blocks, r->block) : r->line,
-                   place(w, t, r),
+                   source_of(w, t, r),
                    r->kind == GP_REC_OP ? number(w, &w->costs, r->cost) : r->bytes,
                    number(w, &w->stacks, r->stack),
                    number(w, text ? &w->texts : &w->shapes, more),
@@ -303,80 +303,80 @@ static void put_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t be
     int n = (int)(sizeof v / sizeof *v);
     while (n > 4 && !v[n - 1]) n--;
     comma(w);
-    for (int i = 0; i < n; i++) put(w, "%s%lld", i ? "," : "[", (long long)v[i]);
-    put(w, "]");
+    for (int i = 0; i < n; i++) append(w, "%s%lld", i ? "," : "[", (long long)v[i]);
+    append(w, "]");
 }
 
-static void put_thread(writer *w, const gp_track *t, bool first) {
+static void write_thread(writer *w, const gp_track *t, bool first) {
     uint64_t before = w->p->t0;
-    put(w, "%s{\"host\":%s,\"name\":%d,\"rank\":%d,\"dropped\":%llu,\"events\":[",
-        first ? "\n" : ",\n", t->worker ? "false" : "true", number(w, &w->texts, t->name), t->rank,
-        (unsigned long long)t->dropped);
+    append(w, "%s{\"host\":%s,\"name\":%d,\"rank\":%d,\"dropped\":%llu,\"events\":[",
+           first ? "\n" : ",\n", t->worker ? "false" : "true", number(w, &w->texts, t->name),
+           t->rank, (unsigned long long)t->dropped);
     w->more = false;
     gp_at at = gp_first(t);
-    for (gp_rec *r; w->ok && (r = gp_next(&at)); before = r->t0) put_event(w, t, r, before);
-    put(w, "]}");
+    for (gp_rec *r; w->ok && (r = gp_next(&at)); before = r->t0) write_event(w, t, r, before);
+    append(w, "]}");
 }
 
-static void put_field(writer *w, const char *name, uint64_t v) {
-    put(w, ",\"%s\":%llu", name, (unsigned long long)v);
+static void write_field(writer *w, const char *name, uint64_t v) {
+    append(w, ",\"%s\":%llu", name, (unsigned long long)v);
 }
-static void put_field_text(writer *w, const char *name, const char *v) {
+static void write_field_text(writer *w, const char *name, const char *v) {
     if (!v) return;
-    put(w, ",\"%s\":", name);
-    put_text(w, v);
+    append(w, ",\"%s\":", name);
+    write_text(w, v);
 }
 
-static void put_card(writer *w, const gp_card *card) {
-    put(w, ",\n\"card\":[");
-    put_text(w, card->key);
-    put(w, ",");
-    put_text(w, card->name);
-    put(w, ",%s", card->tf32 ? "true" : "false");
+static void write_card(writer *w, const gp_card *card) {
+    append(w, ",\n\"card\":[");
+    write_text(w, card->key);
+    append(w, ",");
+    write_text(w, card->name);
+    append(w, ",%s", card->tf32 ? "true" : "false");
     for (int i = 0; i < GP_FIGURES; i++) {
         int64_t bits;
         memcpy(&bits, &card->figure[i], sizeof bits);
-        put(w, ",%lld", (long long)bits);
+        append(w, ",%lld", (long long)bits);
     }
-    put(w, "]");
+    append(w, "]");
 }
 
-static void put_fields(writer *w) {
+static void write_fields(writer *w) {
     const gp_prof *p = w->p;
-    put(w, "{\"gpush\":\"profile\",\"version\":2");
-    put_field(w, "t0", p->t0);
-    put_field(w, "done", p->done - p->t0);
-    put_field(w, "t1", p->t1 - p->t0);
-    put_field(w, "has_stack", p->opts.stack > 0);
-    put_field(w, "has_memory", p->opts.memory);
-    put_field(w, "has_shapes", p->opts.shapes);
-    put_field(w, "has_flops", p->opts.flops);
-    put_field(w, "has_lua", p->opts.lua);
-    put_field(w, "period", p->period);
-    put_field(w, "blocked", p->blocked);
-    if (p->processors > 0) put_field(w, "processors", (uint64_t)p->processors);
-    put_field(w, "foreign", p->foreign);
-    if (p->cut) put_field(w, "cut", 1);
-    if (p->no_device) put_field(w, "no_device", 1);
-    if (p->unpaired) put_field(w, "unpaired", 1);
-    if (p->unknown_orders) put_field(w, "unknown_orders", (uint64_t)p->unknown_orders);
-    if (p->guessed_orders) put_field(w, "guessed_orders", (uint64_t)p->guessed_orders);
-    put_field(w, "ranks", (uint64_t)p->ranks);
-    put_field(w, "dropped", p->dropped);
-    put_field(w, "lost", p->lost);
-    put_field(w, "others", p->others);
-    put_field(w, "cost_begin", p->cost_begin);
-    put_field(w, "cost_end", p->cost_end);
-    put_field(w, "started_line", (uint64_t)(p->started.line > 0 ? p->started.line : 0));
-    if (p->size) put_field(w, "job_rank", (uint64_t)p->rank);
-    if (p->size) put_field(w, "job_size", (uint64_t)p->size);
-    put_field_text(w, "started_file", p->started.file);
-    put_field_text(w, "how", p->how);
-    put_field_text(w, "predicted", p->predicted);
-    put_field_text(w, "accuracy", p->accuracy);
-    put_field_text(w, "modelled", p->modelled);
-    put_field_text(w, "at_least", p->at_least);
-    if (p->card) put_card(w, p->card);
+    append(w, "{\"gpush\":\"profile\",\"version\":2");
+    write_field(w, "t0", p->t0);
+    write_field(w, "done", p->done - p->t0);
+    write_field(w, "t1", p->t1 - p->t0);
+    write_field(w, "has_stack", p->opts.stack > 0);
+    write_field(w, "has_memory", p->opts.memory);
+    write_field(w, "has_shapes", p->opts.shapes);
+    write_field(w, "has_flops", p->opts.flops);
+    write_field(w, "has_lua", p->opts.lua);
+    write_field(w, "period", p->period);
+    write_field(w, "blocked", p->blocked);
+    if (p->processors > 0) write_field(w, "processors", (uint64_t)p->processors);
+    write_field(w, "foreign", p->foreign);
+    if (p->cut) write_field(w, "cut", 1);
+    if (p->no_device) write_field(w, "no_device", 1);
+    if (p->unpaired) write_field(w, "unpaired", 1);
+    if (p->unknown_orders) write_field(w, "unknown_orders", (uint64_t)p->unknown_orders);
+    if (p->guessed_orders) write_field(w, "guessed_orders", (uint64_t)p->guessed_orders);
+    write_field(w, "ranks", (uint64_t)p->ranks);
+    write_field(w, "dropped", p->dropped);
+    write_field(w, "lost", p->lost);
+    write_field(w, "others", p->others);
+    write_field(w, "cost_begin", p->cost_begin);
+    write_field(w, "cost_end", p->cost_end);
+    write_field(w, "started_line", (uint64_t)(p->started.line > 0 ? p->started.line : 0));
+    if (p->size) write_field(w, "job_rank", (uint64_t)p->rank);
+    if (p->size) write_field(w, "job_size", (uint64_t)p->size);
+    write_field_text(w, "started_file", p->started.file);
+    write_field_text(w, "how", p->how);
+    write_field_text(w, "predicted", p->predicted);
+    write_field_text(w, "accuracy", p->accuracy);
+    write_field_text(w, "modelled", p->modelled);
+    write_field_text(w, "at_least", p->at_least);
+    if (p->card) write_card(w, p->card);
 }
 
 static bool write_all(gzFile out, void *context) {
@@ -385,12 +385,12 @@ static bool write_all(gzFile out, void *context) {
     for (const gp_track *t = w->p->host; t; t = t->next) meet_track(w, t);
     for (const gp_track *t = w->p->workers; t; t = t->next) meet_track(w, t);
     for (int i = 0; i < w->p->norders; i++) meet_order(w, &w->p->orders[i]);
-    put_fields(w);
-    put_references(w);
-    put(w, ",\n\"threads\":[");
-    for (const gp_track *t = w->p->host; t; t = t->next) put_thread(w, t, t == w->p->host);
-    for (const gp_track *t = w->p->workers; t; t = t->next) put_thread(w, t, false);
-    put(w, "]}\n");
+    write_fields(w);
+    write_references(w);
+    append(w, ",\n\"threads\":[");
+    for (const gp_track *t = w->p->host; t; t = t->next) write_thread(w, t, t == w->p->host);
+    for (const gp_track *t = w->p->workers; t; t = t->next) write_thread(w, t, false);
+    append(w, "]}\n");
     flush(w);
     return w->ok;
 }

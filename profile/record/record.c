@@ -140,12 +140,12 @@ static const gp_stack *intern_stack(gp_track *t) {
     _Static_assert(sizeof buf == sizeof buf.s + sizeof buf.frame, "s.frame is buf.frame");
     memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
     if (gp_record_stack) buf.s.n = gp_record_stack(buf.s.frame, t->prof->opts.stack, &buf.s.module);
-    return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_frame));
+    return gp_intern_add(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(gp_frame));
 }
 
 static const gp_cost *intern_cost(gp_track *t, const gp_call *c) {
     gp_cost cost = gp_call_cost(c);
-    return gp_intern_put(t->prof->names, &cost, sizeof cost);
+    return gp_intern_add(t->prof->names, &cost, sizeof cost);
 }
 
 static void set_loc(gp_rec *r, gp_srcloc loc) { r->file = loc.file, r->line = loc.line; }
@@ -288,7 +288,7 @@ bool gp_record_inside(void) {
 
 void gp_record_sample(const char *function, gp_srcloc at, unsigned periods, uint64_t t0) {
     TRACK t = track();
-    const char *kept = t ? gp_intern_put(t->prof->names, function, strlen(function)) : NULL;
+    const char *kept = t ? gp_intern_add(t->prof->names, function, strlen(function)) : NULL;
     gp_rec *r = kept ? append_here(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = t0, .name = kept, .kind = GP_REC_SAMPLE, .bytes = periods};
@@ -299,12 +299,12 @@ void gp_record_sample(const char *function, gp_srcloc at, unsigned periods, uint
 
 /* False when out of memory. */
 static bool push_region(gp_track *t, gp_rec *rec) {
-    if (t->nregions == t->room) {
-        int room = t->room ? t->room * 2 : 16;
-        struct gp_open *more = realloc(t->region, (size_t)room * sizeof *more);
+    if (t->nregions == t->capacity) {
+        int capacity = t->capacity ? t->capacity * 2 : 16;
+        struct gp_open *more = realloc(t->region, (size_t)capacity * sizeof *more);
         if (!more) return false;
         t->region = more;
-        t->room = room;
+        t->capacity = capacity;
     }
     t->region[t->nregions++] =
         (struct gp_open){rec, gp_scope_coroutine ? gp_scope_coroutine() : NULL};
@@ -325,7 +325,7 @@ gp_region gp_region_begin(const char *name, size_t len, int64_t batch) {
     gp_region g = {.range = gp_cuda_range_begin(name)};
     TRACK t = track();
     if (!t) return g;
-    const char *kept = gp_intern_put(t->prof->names, name, len);
+    const char *kept = gp_intern_add(t->prof->names, name, len);
     if (!kept) return t->dropped++, g;
     if (!(g.rec = append_here(t))) return g;
     g.number = my.number;

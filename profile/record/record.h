@@ -97,7 +97,7 @@ typedef struct gp_track {
         gp_rec *rec;
         void *coroutine;
     } * region;
-    int nregions, room;
+    int nregions, capacity;
     gp_rec *region_now; /* the region of new events, NULL: none */
 } gp_track;
 
@@ -132,11 +132,11 @@ typedef struct gp_prof {
         t1; /* the profiled code ran from t0 to done; the work that it queued ended by t1 */
     gp_track *host, *workers; /* lists; the first of the host's is the profiling thread's */
     gp_stream_order *orders;  /* between streams, by time */
-    int norders, orders_room;
+    int norders, orders_capacity;
     gp_intern *names;
-    _Atomic uint64_t room; /* events that chunks may still be allocated for */
-    uint64_t dropped;      /* events dropped at the limit or without memory */
-    uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
+    _Atomic uint64_t events_left; /* events that chunks may still be allocated for */
+    uint64_t dropped;             /* events dropped at the limit or without memory */
+    uint64_t lost;                /* events of devices that their own tools dropped (CUPTI) */
     const char *how;  /* how devices' times were measured, if not by their own tools; or NULL */
     int processors;   /* of the machine; 0: not known, or its time is counted */
     uint64_t period;  /* ns between samples of the script; 0: none were taken */
@@ -152,9 +152,9 @@ typedef struct gp_prof {
     bool unpaired;      /* of other programs' traces of ranks: calls of one name and number do not
                            overlap, so which collectives belong together is not known */
     bool foreign;       /* loaded from another program's trace, */
-    int unknown_orders; /* whose so many calls let a stream wait for another, but do not say which:
-                           replays take none to wait; */
-    int guessed_orders; /* and so many name it, but not the event: the last one recorded before */
+    int unknown_orders; /* its calls that let a stream wait, but do not say for which: replays take
+                           none to wait; */
+    int guessed_orders; /* and those that name the stream, but not the event: the last one before */
     int ranks;          /* processes; 0 as 1 */
     int rank, size;     /* of one process of several: its rank, and how many there are; of a joined
                            profile 0, and those; size 0: alone */
@@ -218,8 +218,8 @@ gp_region gp_region_begin(const char *name, size_t len, int64_t batch);
 #define GP_LOADER_MAKE "loader: make a batch"
 #define GP_LOADER_TAKE "loader: wait for a batch"
 void gp_region_end(gp_region *r);
-/* Records that the script was in that function (copied) and line for so many periods; t0: when
- * taking the sample began. */
+/* Records that the script was in that function (copied) and line for that number of periods;
+ * t0: when taking the sample began. */
 void gp_record_sample(const char *function, gp_srcloc at, unsigned periods, uint64_t t0);
 /* Whether an op of this thread is being recorded. Safe in a signal handler. */
 bool gp_record_inside(void);
@@ -274,8 +274,8 @@ static inline bool gp_rec_is_work(const gp_rec *r) {
 int64_t gp_track_number(const gp_track *t, const gp_rec *r);
 /* Notes in p the card that sim stands in for now, and how it is named; false when out of memory. */
 bool gp_prof_note_model(gp_prof *p);
-/* At its end: of which ops' times that card's are bounds; and where nothing ran on it, and the host's
- * time was not counted, that no time is modelled. */
+/* At its end: of which ops' times that card's are bounds; and where nothing ran on it, and the
+ * host's time was not counted, that no time is modelled. */
 bool gp_prof_end_model(gp_prof *p);
 /* Notes in p the list of ops whose modelled times are bounds, "" for none; NULL: those since its
  * start. False with a message. */

@@ -16,7 +16,7 @@ const char *gp_rec_keep_shapes(gp_prof *p, const gp_call *c) {
         memcpy(at, a->dim, a->ndim * sizeof *a->dim);
         at += a->ndim * sizeof *a->dim;
     }
-    return gp_intern_put(p->names, buf, (size_t)(at - buf));
+    return gp_intern_add(p->names, buf, (size_t)(at - buf));
 }
 
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {

@@ -21,11 +21,11 @@ static gp_track *new_track(gp_prof *p, bool worker) {
 }
 
 gp_rec *gp_track_more(gp_track *t) {
-    uint64_t room = atomic_load(&t->prof->room), take;
+    uint64_t left = atomic_load(&t->prof->events_left), take;
     do {
-        if (!room) return t->dropped++, NULL;
-        take = room < GP_RECORD_CHUNK ? room : GP_RECORD_CHUNK;
-    } while (!atomic_compare_exchange_weak(&t->prof->room, &room, room - take));
+        if (!left) return t->dropped++, NULL;
+        take = left < GP_RECORD_CHUNK ? left : GP_RECORD_CHUNK;
+    } while (!atomic_compare_exchange_weak(&t->prof->events_left, &left, left - take));
     gp_chunk *c = malloc(sizeof *c);
     if (!c) return t->dropped++, NULL;
     c->next = NULL;
@@ -38,11 +38,11 @@ gp_rec *gp_track_more(gp_track *t) {
 }
 
 bool gp_prof_add_order(gp_prof *p, const gp_stream_order *order) {
-    if (p->norders == p->orders_room) {
-        int room = p->orders_room ? 2 * p->orders_room : 64;
-        gp_stream_order *more = realloc(p->orders, (size_t)room * sizeof *more);
+    if (p->norders == p->orders_capacity) {
+        int capacity = p->orders_capacity ? 2 * p->orders_capacity : 64;
+        gp_stream_order *more = realloc(p->orders, (size_t)capacity * sizeof *more);
         if (!more) return p->host->dropped++, false;
-        p->orders = more, p->orders_room = room;
+        p->orders = more, p->orders_capacity = capacity;
     }
     p->orders[p->norders++] = *order;
     return true;
@@ -91,7 +91,7 @@ gp_prof *gp_prof_new(const gp_prof_opts *opts) {
     p->host = new_track(p, false);
     p->names = gp_intern_new();
     if (!p->host || !p->names) return gp_prof_free(p), NULL;
-    atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
+    atomic_store(&p->events_left, opts->limit ? opts->limit : (uint64_t)4 << 20);
     p->started = gp_srcloc_here();
     return p;
 }
@@ -121,8 +121,8 @@ gp_track *gp_prof_add_host(gp_prof *p) {
 bool gp_prof_note_model(gp_prof *p) {
     char text[96];
     gp_model_text(text, sizeof text);
-    p->card = gp_intern_put(p->names, gp_model_card(), sizeof *p->card);
-    p->modelled = gp_intern_put(p->names, text, strlen(text));
+    p->card = gp_intern_add(p->names, gp_model_card(), sizeof *p->card);
+    p->modelled = gp_intern_add(p->names, text, strlen(text));
     p->mark = gp_model_mark();
     return p->card && p->modelled;
 }
@@ -130,7 +130,7 @@ bool gp_prof_note_model(gp_prof *p) {
 bool gp_prof_note_bounds(gp_prof *p, const char *list) {
     char own[GP_BOUNDS_TEXT] = "";
     if (!list) list = p->card ? gp_model_bounds(p->mark, own) : own;
-    if (*list) p->at_least = gp_intern_put(p->names, list, strlen(list));
+    if (*list) p->at_least = gp_intern_add(p->names, list, strlen(list));
     return !*list || p->at_least || gp_fail("profile: out of memory");
 }
 
@@ -157,8 +157,8 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->base = base, base->refs++;
     to->names = base->names;
     to->host = new_track(to, false);
-    to->predicted = gp_intern_put(to->names, predicted, strlen(predicted));
-    atomic_store(&to->room, UINT64_MAX / 2);
+    to->predicted = gp_intern_add(to->names, predicted, strlen(predicted));
+    atomic_store(&to->events_left, UINT64_MAX / 2);
     if (!to->host || !to->predicted) return gp_prof_free(to), NULL;
     return to;
 }

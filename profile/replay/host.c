@@ -43,7 +43,7 @@ typedef struct builder {
 } builder;
 
 static bool is_loader(const gp_rec *r) {
-    return r->kind == GP_REC_REGION && (gp_is_take(r) || !strcmp(r->name, GP_LOADER_MAKE));
+    return r->kind == GP_REC_REGION && (gp_is_batch_request(r) || !strcmp(r->name, GP_LOADER_MAKE));
 }
 
 /* Whether r is one of kineto_build.c's regions for first uses, or torch.compile's own time. */

@@ -21,13 +21,13 @@ typedef enum gp_host_activity {
 /* An op that queues nothing is taken to have computed where it lasted so long, ns: a view or an
  * allocation takes a few us. */
 enum { GP_CPU_OP_NS = 30000 };
-/* A call of the runtime that lasts so long, ns, and waits for no device, sets something up: a
+/* A call of the runtime that lasts longer, ns, and waits for no device, sets something up: a
  * launch takes some 10 us, and up to a queue's length while a device is busy. */
 enum { GP_SETUP_NS = 1000000 };
 /* An op's first run, of its shapes where they are known, sets something up where its own time with
- * idle devices is at least GP_SETUP_NS and so many times that of the median run of the op: a
+ * idle devices is at least GP_SETUP_NS and GP_FIRST_USE times that of the op's median run: a
  * library's handle, its choice of an algorithm, a kernel's code. So does that of a kernel, or of an
- * op that the host computes, which takes so many times what 9 of 10 runs like it do: threads
+ * op that the host computes, which takes GP_FIRST_USE times what 9 of 10 runs like it do: threads
  * begin, memory is touched first. */
 enum { GP_FIRST_USE = 10 };
 

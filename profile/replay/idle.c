@@ -90,7 +90,7 @@ static int gather(const gp_timeline *t, edge *e) {
         const gp_rec *r = t->host[i];
         if (r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT)
             n = add(e, n, r->kind == GP_REC_WAIT ? WAIT : OP, r->t0, gp_rec_end(t->p, r));
-        if (gp_is_take(r)) n = add(e, n, TAKE, r->t0, gp_rec_end(t->p, r));
+        if (gp_is_batch_request(r)) n = add(e, n, TAKE, r->t0, gp_rec_end(t->p, r));
     }
     qsort(e, (size_t)n, sizeof *e, by_time);
     return n;
@@ -142,7 +142,7 @@ void gp_streams_busy(const gp_timeline *t, gp_busy *of) {
 
 enum { LINES = 64 };
 
-int gp_compare_places(const gp_rec *x, const gp_rec *y) {
+int gp_compare_sources(const gp_rec *x, const gp_rec *y) {
     const char *p = x->file ? x->file : "", *q = y->file ? y->file : "";
     int order = strcmp(p, q);
     if (order) return order;
@@ -150,16 +150,16 @@ int gp_compare_places(const gp_rec *x, const gp_rec *y) {
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_source(const void *a, const void *b) {
     const gp_rec *x = ((const gp_saving *)a)->rec, *y = ((const gp_saving *)b)->rec;
-    int order = gp_compare_places(x, y);
+    int order = gp_compare_sources(x, y);
     if (!order) order = strcmp(x->name, y->name);
     return order ? order : x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
 static int by_waited(const void *a, const void *b) {
     const gp_saving *x = a, *y = b;
-    return x->waited < y->waited ? 1 : x->waited > y->waited ? -1 : by_place(a, b);
+    return x->waited < y->waited ? 1 : x->waited > y->waited ? -1 : by_source(a, b);
 }
 
 static int by_saved(const void *a, const void *b) {
@@ -179,19 +179,19 @@ static int gather_waits(const gp_timeline *t, gp_saving *s) {
 
 /* The lines with waits that a script can avoid, each with one of those that it waited for most. */
 static gp_saving *gather_lines(const gp_job *job, int *n) {
-    size_t room = 1;
-    for (int i = 0; i < job->n; i++) room += (size_t)job->rank[i]->nsteps;
-    gp_saving *s = malloc(room * sizeof *s);
+    size_t capacity = 1;
+    for (int i = 0; i < job->n; i++) capacity += (size_t)job->rank[i]->nsteps;
+    gp_saving *s = malloc(capacity * sizeof *s);
     int all = 0, kept = 0;
     if (!s) return gp_fail_null("profile: out of memory");
     for (int i = 0; i < job->n; i++) all += gather_waits(job->rank[i], &s[all]);
-    qsort(s, (size_t)all, sizeof *s, by_place);
+    qsort(s, (size_t)all, sizeof *s, by_source);
     uint64_t alike = 0,
              most = 0; /* of a line's waits, for what is waited now, and the most so far */
     const gp_rec *last = NULL;
     for (int i = 0; i < all; i++) {
         const gp_rec *rec = s[i].rec;
-        bool line = last && !gp_compare_places(last, rec);
+        bool line = last && !gp_compare_sources(last, rec);
         alike = s[i].waited + (line && !strcmp(last->name, rec->name) ? alike : 0);
         last = rec;
         if (line) s[kept - 1].times++, s[kept - 1].waited += s[i].waited;

@@ -75,10 +75,10 @@ static int number(part *all, int n) {
 }
 
 static bool find_meetings(gp_job *job) {
-    size_t room = 1;
-    for (int r = 0; r < job->n; r++) room += (size_t)job->rank[r]->ncommands;
-    part *all = malloc(room * sizeof *all);
-    job->meeting = malloc(room * sizeof *job->meeting);
+    size_t capacity = 1;
+    for (int r = 0; r < job->n; r++) capacity += (size_t)job->rank[r]->ncommands;
+    part *all = malloc(capacity * sizeof *all);
+    job->meeting = malloc(capacity * sizeof *job->meeting);
     if (!all || !job->meeting) return free(all), false;
     int n = job->rank[0]->p->unpaired ? 0 : number(all, gather(job, all));
     qsort(all, (size_t)n, sizeof *all, by_number);

@@ -11,8 +11,8 @@ typedef struct gp_rank_meeting {
     int by, command; /* the last of them, by its place in the job, and its part of it */
     uint64_t begun;  /* on the record: when that had begun, */
     uint64_t ended;  /* and when the last of them was done */
-    int come;        /* in a replay: so many so far, */
-    uint64_t last;   /* and the last of them then */
+    int come;        /* in a replay: ranks that have come so far, */
+    uint64_t last;   /* and when the last of them did */
 } gp_rank_meeting;
 
 /* The timelines of a profile's ranks; one, of all, where it is of no more. */

@@ -13,7 +13,7 @@ static int64_t pool_of(int64_t batch) { return batch >> 32; }
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-bool gp_is_take(const gp_rec *r) {
+bool gp_is_batch_request(const gp_rec *r) {
     return r->kind == GP_REC_REGION && r->bytes > 0 && strcmp(r->name, GP_LOADER_MAKE) != 0;
 }
 bool gp_is_made(const gp_rec *r) {
@@ -32,47 +32,49 @@ bool gp_awaits_workers(const gp_rec *r) {
 /* ---- the record ---- */
 
 static int by_batch(const void *a, const void *b) {
-    const gp_taken *x = a, *y = b;
+    const gp_batch_request *x = a, *y = b;
     return x->batch < y->batch ? -1 : x->batch > y->batch;
 }
 
 /* The place of the first take of that batch or a later one. */
-static int take_at(const gp_timeline *t, int64_t batch) {
-    int lo = 0, hi = t->ntakes;
+static int request_at(const gp_timeline *t, int64_t batch) {
+    int lo = 0, hi = t->nrequests;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        if (t->take[mid].batch < batch) lo = mid + 1;
+        if (t->request[mid].batch < batch) lo = mid + 1;
         else hi = mid;
     }
     return lo;
 }
 
 /* The first take of that batch or a later one of its pool; NULL: none is on the record. */
-static const gp_taken *take_of(const gp_timeline *t, int64_t batch) {
-    int i = take_at(t, batch);
-    return i < t->ntakes && pool_of(t->take[i].batch) == pool_of(batch) ? &t->take[i] : NULL;
+static const gp_batch_request *request_of(const gp_timeline *t, int64_t batch) {
+    int i = request_at(t, batch);
+    return i < t->nrequests && pool_of(t->request[i].batch) == pool_of(batch) ? &t->request[i]
+                                                                              : NULL;
 }
 
 /* The last batch of the part's pool that the host had taken by the part's start; 0: none. */
 static int64_t taken_before(const gp_timeline *t, const gp_rec *part) {
-    int from = take_at(t, pool_of(part->bytes) << 32), lo = from, hi = t->ntakes;
+    int from = request_at(t, pool_of(part->bytes) << 32), lo = from, hi = t->nrequests;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        bool before =
-            pool_of(t->take[mid].batch) == pool_of(part->bytes) && t->take[mid].t1 <= part->t0;
+        bool before = pool_of(t->request[mid].batch) == pool_of(part->bytes) &&
+                      t->request[mid].t1 <= part->t0;
         if (before) lo = mid + 1;
         else hi = mid;
     }
-    return lo > from ? t->take[lo - 1].batch : 0;
+    return lo > from ? t->request[lo - 1].batch : 0;
 }
 
 static void gather_takes(gp_timeline *t) {
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *rec = t->host[i];
-        if (gp_is_take(rec))
-            t->take[t->ntakes++] = (gp_taken){rec->bytes, rec->t0, gp_rec_end(t->p, rec)};
+        if (gp_is_batch_request(rec))
+            t->request[t->nrequests++] =
+                (gp_batch_request){rec->bytes, rec->t0, gp_rec_end(t->p, rec)};
     }
-    qsort(t->take, (size_t)t->ntakes, sizeof *t->take, by_batch);
+    qsort(t->request, (size_t)t->nrequests, sizeof *t->request, by_batch);
 }
 
 /* In the order of tracks and, on each, of time: a worker makes one part at a time. */
@@ -111,8 +113,8 @@ static void join_parts(gp_timeline *t) {
 static void set_lag(const gp_timeline *t, gp_made *m, int64_t ahead) {
     const gp_made *before = m > t->made && m[-1].track == m->track ? m - 1 : NULL;
     uint64_t end = before ? gp_rec_end(t->p, before->rec) : 0;
-    const gp_taken *take = take_of(t, m->rec->bytes - ahead + 1);
-    m->asked = take ? least(take->t0, m->rec->t0) : m->rec->t0;
+    const gp_batch_request *request = request_of(t, m->rec->bytes - ahead + 1);
+    m->asked = request ? least(request->t0, m->rec->t0) : m->rec->t0;
     m->lag = (int64_t)(m->rec->t0 - most(end, m->asked));
 }
 
@@ -151,10 +153,11 @@ static void divide(const gp_timeline *t, int from, int end) {
 
 bool gp_loader_read(gp_timeline *t) {
     size_t parts = (size_t)gp_count_recs(t->p->host, gp_is_made) + 1;
-    t->take = malloc(((size_t)gp_count_recs(t->p->host, gp_is_take) + 1) * sizeof *t->take);
+    t->request =
+        malloc(((size_t)gp_count_recs(t->p->host, gp_is_batch_request) + 1) * sizeof *t->request);
     t->made = malloc(parts * sizeof *t->made);
     t->batch = malloc(parts * sizeof *t->batch);
-    if (!t->take || !t->made || !t->batch) return false;
+    if (!t->request || !t->made || !t->batch) return false;
     gather_takes(t);
     gather_parts(t);
     join_parts(t);
@@ -166,14 +169,14 @@ bool gp_loader_read(gp_timeline *t) {
     return true;
 }
 
-int gp_loader_batch_of(const gp_timeline *t, const gp_rec *take) {
+int gp_loader_batch_of(const gp_timeline *t, const gp_rec *request) {
     int lo = 0, hi = t->nmade;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        if (t->batch[mid]->rec->bytes < take->bytes) lo = mid + 1;
+        if (t->batch[mid]->rec->bytes < request->bytes) lo = mid + 1;
         else hi = mid;
     }
-    bool there = lo < t->nmade && t->batch[lo]->rec->bytes == take->bytes;
+    bool there = lo < t->nmade && t->batch[lo]->rec->bytes == request->bytes;
     return there ? (int)(t->batch[lo] - t->made) : -1;
 }
 
@@ -207,9 +210,9 @@ static int add_parts(const gp_timeline *t, int i, gp_pass *pass, uint64_t *here)
 }
 
 /* How long the host waited in a take; 0 where the batch was there. */
-static uint64_t waited(const gp_timeline *t, const gp_taken *take) {
-    uint64_t ready = gp_loader_ready(t, gp_loader_batch_of(t, &(gp_rec){.bytes = take->batch}));
-    return ready > take->t0 ? take->t1 - take->t0 : 0;
+static uint64_t waited(const gp_timeline *t, const gp_batch_request *request) {
+    uint64_t ready = gp_loader_ready(t, gp_loader_batch_of(t, &(gp_rec){.bytes = request->batch}));
+    return ready > request->t0 ? request->t1 - request->t0 : 0;
 }
 
 gp_pass gp_loader_pass(const gp_timeline *t) {
@@ -217,10 +220,10 @@ gp_pass gp_loader_pass(const gp_timeline *t) {
     for (int i = 0; i < t->nmade;) {
         uint64_t waits = 0;
         i = add_parts(t, i, &pass, &waits);
-        int from = take_at(t, pass.pool << 32), k = from;
-        for (; k < t->ntakes && pool_of(t->take[k].batch) == pass.pool; k++)
-            if (k > from) waits += waited(t, &t->take[k]);
-        uint64_t all = k > from ? t->take[k - 1].t1 - t->take[from].t1 : 0;
+        int from = request_at(t, pass.pool << 32), k = from;
+        for (; k < t->nrequests && pool_of(t->request[k].batch) == pass.pool; k++)
+            if (k > from) waits += waited(t, &t->request[k]);
+        uint64_t all = k > from ? t->request[k - 1].t1 - t->request[from].t1 : 0;
         if (k > from + 1 && all > waits) {
             pass.step = (all - waits) / (uint64_t)(k - from - 1);
             pass.share = (double)waits / (double)all;
@@ -273,8 +276,9 @@ static uint64_t asked(const gp_timeline *t, const gp_whatif *w, const gp_replay_
                       int64_t batch, uint64_t opened) {
     int64_t before = batch - (w->workers < 2 ? 2 : w->workers + 1);
     bool first = pool_of(before - 1) < pool_of(batch);
-    const gp_taken *take = first ? NULL : take_of(t, before);
-    return take && take->batch < batch ? most(opened, gp_replay_timings_host(r, take->t1)) : opened;
+    const gp_batch_request *request = first ? NULL : request_of(t, before);
+    return request && request->batch < batch ? most(opened, gp_replay_timings_host(r, request->t1))
+                                             : opened;
 }
 
 static int first_free(const uint64_t *free_at, int n) {

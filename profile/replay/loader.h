@@ -23,13 +23,13 @@ typedef struct gp_made {
 } gp_made;
 
 /* A batch that the host took, by the number of its pool and, in its low half, its own. */
-typedef struct gp_taken {
+typedef struct gp_batch_request {
     int64_t batch;
     uint64_t t0, t1;
-} gp_taken;
+} gp_batch_request;
 
 /* Whether r is the host's taking of a batch, which it may have waited for. */
-bool gp_is_take(const gp_rec *r);
+bool gp_is_batch_request(const gp_rec *r);
 /* Whether r is the making of a part of a batch. */
 bool gp_is_made(const gp_rec *r);
 
@@ -42,7 +42,7 @@ bool gp_awaits_workers(const gp_rec *r);
 /* Reads the workers' parts into t, whose host's events are there. False when out of memory. */
 bool gp_loader_read(struct gp_timeline *t);
 /* One of the parts of the batch that `take` took; -1: none is on the record. */
-int gp_loader_batch_of(const struct gp_timeline *t, const gp_rec *take);
+int gp_loader_batch_of(const struct gp_timeline *t, const gp_rec *request);
 /* When the batch of part i was ready on the record; 0 for i < 0. */
 uint64_t gp_loader_ready(const struct gp_timeline *t, int i);
 

@@ -88,9 +88,9 @@ static bool fit(gp_network *n, const sample *s, int count) {
 }
 
 bool gp_job_measure(const gp_job *job, gp_network *n) {
-    size_t room = 1;
-    for (int r = 0; r < job->n; r++) room += (size_t)job->rank[r]->ncommands;
-    sample *s = malloc(room * sizeof *s);
+    size_t capacity = 1;
+    for (int r = 0; r < job->n; r++) capacity += (size_t)job->rank[r]->ncommands;
+    sample *s = malloc(capacity * sizeof *s);
     if (!s) return gp_fail("network: out of memory");
     int count = medians(s, job->n > 1 ? gather_joined(job, s) : gather_own(job->rank[0], s));
     /* which of ring and tree is faster depends on the result: starting from a known network, the

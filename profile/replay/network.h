@@ -54,7 +54,7 @@ bool gp_network_message(const gp_prof *p, const gp_command *c, gp_message *m);
 typedef struct gp_effort {
     double steps, times;
 } gp_effort;
-/* Those of a row of dist ("all_reduce") of p ranks with so many bytes each; in_place: the result
+/* Those of a row of dist ("all_reduce") of p ranks with that many bytes each; in_place: the result
  * takes x's memory. Negative: it has no formula. */
 gp_effort gp_network_effort(const gp_network *n, const char *row, int p, double bytes,
                             bool in_place);

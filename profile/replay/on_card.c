@@ -24,11 +24,11 @@ struct gp_on_card {
     gp_schedule schedule;
     side *side; /* SIDES for each stream */
     int nsides;
-    struct place {
+    struct queued {
         side *on;
         uint64_t ticket; /* its number there, from 1 */
         bool pageable;
-    } * place; /* by command */
+    } * queued; /* by command */
 };
 
 /* ---- what is known ---- */
@@ -78,7 +78,7 @@ static void note_pageable(gp_on_card *c) {
     for (int i = 0; i < c->t->nsteps; i++) {
         const gp_step_at *s = &c->t->step[i];
         if (s->kind == GP_STEP_WAIT && s->command >= 0)
-            c->place[s->command].pageable = gp_sync_watched((gp_why)s->rec->why);
+            c->queued[s->command].pageable = gp_sync_watched((gp_why)s->rec->why);
     }
 }
 
@@ -98,9 +98,9 @@ gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replay_t
     *c = (gp_on_card){.t = t, .w = w, .r = r, .schedule = {.done = done, .ctx = c}};
     c->schedule.now = t->p->t0;
     c->side = calloc((size_t)t->nstreams * SIDES + 1, sizeof *c->side);
-    c->place = calloc((size_t)t->ncommands + 1, sizeof *c->place);
+    c->queued = calloc((size_t)t->ncommands + 1, sizeof *c->queued);
     if (t->p->foreign) c->costs = gp_torch_costs_new(t->p);
-    if (!c->side || !c->place || (t->p->foreign && !c->costs) || !open_sides(c))
+    if (!c->side || !c->queued || (t->p->foreign && !c->costs) || !open_sides(c))
         return gp_on_card_free(c), NULL;
     note_pageable(c);
     return c;
@@ -112,7 +112,7 @@ void gp_on_card_free(gp_on_card *c) {
         if (c->side[i].lane) gp_lane_close(&c->schedule, c->side[i].lane);
     gp_torch_costs_free(c->costs);
     free(c->side);
-    free(c->place);
+    free(c->queued);
     free(c);
 }
 
@@ -137,7 +137,7 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
         return gp_card_kernel(c->w->card,
                               &(gp_cost){.bytes = 2.0 * (double)command->rec->bytes, .passes = 1});
     if (command->rec->kind == GP_REC_MOVED)
-        return gp_card_copy(c->w->card, (double)command->rec->bytes, !c->place[i].pageable);
+        return gp_card_copy(c->w->card, (double)command->rec->bytes, !c->queued[i].pageable);
     if (i > 0 && op && op_of(c, i - 1, &before) == op) return (gp_card_time){0};
     uint64_t took = command->end - command->rec->t0;
     if (gp_is_collective(command)) {
@@ -174,7 +174,7 @@ static uint64_t issued(const side *s) {
     return atomic_load_explicit(&s->stream.issued, memory_order_relaxed);
 }
 
-static uint64_t run(gp_on_card *c, uint64_t until, side *on, uint64_t ticket) {
+static uint64_t run_until(gp_on_card *c, uint64_t until, side *on, uint64_t ticket) {
     gp_released none = {.n = 0};
     gp_schedule_run(&c->schedule, until, on ? &on->stream : NULL, ticket, &none);
     return c->schedule.now;
@@ -182,9 +182,9 @@ static uint64_t run(gp_on_card *c, uint64_t until, side *on, uint64_t ticket) {
 
 /* Adds an item at the host's time `now`; returns that, or when there was room. */
 static uint64_t add(gp_on_card *c, side *s, gp_lane_item item, uint64_t now) {
-    if (gp_stream_queued(&s->stream) >= GP_LANE_ROOM - 1) {
-        uint64_t room = run(c, UINT64_MAX, s, issued(s) - GP_LANE_ROOM / 2);
-        if (room > now) item.ready += room - now, now = room;
+    if (gp_stream_queued(&s->stream) >= GP_LANE_CAPACITY - 1) {
+        uint64_t free_at = run_until(c, UINT64_MAX, s, issued(s) - GP_LANE_CAPACITY / 2);
+        if (free_at > now) item.ready += free_at - now, now = free_at;
     }
     gp_lane_add(s->lane, &item);
     return now;
@@ -220,31 +220,31 @@ uint64_t gp_on_card_launch(gp_on_card *c, int i, uint64_t now, double by) {
                 : kind == GP_COPY_D2H                 ? TO_HOST
                                                       : TO_DEVICE;
     side *s = &all[which];
-    run(c, now, NULL, 0);
+    run_until(c, now, NULL, 0);
     for (int k = command->orders; k >= 0; k = c->t->order[k].next) {
-        const struct place *first = &c->place[c->t->order[k].command];
+        const struct queued *first = &c->queued[c->t->order[k].command];
         now = follow(c, s, first->on, first->ticket, now);
     }
     if (which == TO_HOST) now = follow(c, s, &all[IN_ORDER], issued(&all[IN_ORDER]), now);
     now = delay(c, i, s, now);
     now = add(c, s, item_of(c, i, now, by), now);
-    c->place[i].on = s;
-    c->place[i].ticket = issued(s);
+    c->queued[i].on = s;
+    c->queued[i].ticket = issued(s);
     if (which == TO_DEVICE) now = follow(c, &all[IN_ORDER], s, issued(s), now);
     return now;
 }
 
 uint64_t gp_on_card_wait(gp_on_card *c, int i, uint64_t now) {
-    const struct place *place = &c->place[i];
-    run(c, now, NULL, 0);
-    if (atomic_load_explicit(&place->on->stream.completed, memory_order_relaxed) >= place->ticket)
+    const struct queued *queued = &c->queued[i];
+    run_until(c, now, NULL, 0);
+    if (atomic_load_explicit(&queued->on->stream.completed, memory_order_relaxed) >= queued->ticket)
         return now;
-    return run(c, UINT64_MAX, place->on, place->ticket) + gp_on_card_latency(c);
+    return run_until(c, UINT64_MAX, queued->on, queued->ticket) + gp_on_card_latency(c);
 }
 
 uint64_t gp_on_card_finish(gp_on_card *c) {
     uint64_t last = 0;
-    run(c, UINT64_MAX, NULL, 0);
+    run_until(c, UINT64_MAX, NULL, 0);
     for (int i = 0; i < c->t->ncommands; i++)
         if (c->r->end[i] > last) last = c->r->end[i];
     return last;

@@ -14,16 +14,16 @@ int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id) {
 }
 
 /* The commands of each event and each stream, while orders are read. */
-typedef struct places {
+typedef struct positions {
     gp_timeline *t;
     const gp_rec *const *event;
     int nevents;
     int *last;  /* by event: its last command; -1: none */
     int *first; /* by stream: its first command; -1: none */
     int *next;  /* by command: the next of its stream; -1: none */
-} places;
+} positions;
 
-static void find_places(places *at) {
+static void find_positions(positions *at) {
     const gp_timeline *t = at->t;
     for (int i = 0; i < at->nevents; i++) at->last[i] = -1;
     for (int i = 0; i < t->nstreams; i++) at->first[i] = -1;
@@ -37,14 +37,14 @@ static void find_places(places *at) {
 }
 
 /* The last command on s with that id; -1: there is none. */
-static int command_of(const places *at, const gp_stream *s, uint64_t id) {
+static int command_of(const positions *at, const gp_stream *s, uint64_t id) {
     int e = gp_event_by_id(at->event, at->nevents, id), i = e < 0 ? -1 : at->last[e];
     return i >= 0 && at->t->stream[at->t->command[i].stream] == s ? i : -1;
 }
 
 /* The command that an order is for: the first of s after the one that it names, or after the
  * record's start. -1: none. */
-static int ordered(const places *at, const gp_stream_order *o) {
+static int ordered(const positions *at, const gp_stream_order *o) {
     const gp_timeline *t = at->t;
     int before = command_of(at, o->s, o->after);
     if (before >= 0) return at->next[before];
@@ -54,7 +54,7 @@ static int ordered(const places *at, const gp_stream_order *o) {
 }
 
 /* Notes the command that each order is after, for the one that it is for. */
-static void add_orders(const places *at) {
+static void add_orders(const positions *at) {
     gp_timeline *t = at->t;
     for (int k = 0; k < t->p->norders; k++) {
         const gp_stream_order *o = &t->p->orders[k];
@@ -72,14 +72,14 @@ static void add_orders(const places *at) {
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents) {
     if (!t->p->norders) return true;
     t->order = malloc((size_t)t->p->norders * sizeof *t->order);
-    places at = {.t = t,
-                 .event = event,
-                 .nevents = nevents,
-                 .last = malloc(((size_t)nevents + 1) * sizeof(int)),
-                 .first = malloc(((size_t)t->nstreams + 1) * sizeof(int)),
-                 .next = malloc(((size_t)t->ncommands + 1) * sizeof(int))};
+    positions at = {.t = t,
+                    .event = event,
+                    .nevents = nevents,
+                    .last = malloc(((size_t)nevents + 1) * sizeof(int)),
+                    .first = malloc(((size_t)t->nstreams + 1) * sizeof(int)),
+                    .next = malloc(((size_t)t->ncommands + 1) * sizeof(int))};
     bool ok = t->order && at.last && at.first && at.next;
-    if (ok) find_places(&at), add_orders(&at);
+    if (ok) find_positions(&at), add_orders(&at);
     free(at.last);
     free(at.first);
     free(at.next);

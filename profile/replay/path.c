@@ -14,7 +14,7 @@ typedef struct span {
 typedef struct side {
     int step;   /* the host's last step before the path */
     span *host; /* the host's parts, the last first */
-    int nhost, room;
+    int nhost, capacity;
 } side;
 
 typedef struct follower {
@@ -25,7 +25,7 @@ typedef struct follower {
     const gp_timeline *t; /* and that rank's timeline */
     side *side;           /* by rank */
     gp_path_part *part;
-    int n, room;
+    int n, capacity;
     bool ok;
 } follower;
 
@@ -33,19 +33,19 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Makes room for one more of size bytes. */
-static bool grow(void **list, int n, int *room, size_t size) {
-    if (n < *room) return true;
-    int more = *room ? 2 * *room : 256;
+static bool grow(void **list, int n, int *capacity, size_t size) {
+    if (n < *capacity) return true;
+    int more = *capacity ? 2 * *capacity : 256;
     void *to = realloc(*list, (size_t)more * size);
     if (!to) return false;
-    *list = to, *room = more;
+    *list = to, *capacity = more;
     return true;
 }
 
 static void add(follower *f, gp_path_kind kind, const gp_rec *rec, uint64_t ns) {
     void *list = f->part;
     if (!ns || !f->ok) return;
-    f->ok = grow(&list, f->n, &f->room, sizeof *f->part);
+    f->ok = grow(&list, f->n, &f->capacity, sizeof *f->part);
     f->part = list;
     if (f->ok) f->part[f->n++] = (gp_path_part){kind, f->rank, rec, ns, 1};
 }
@@ -62,7 +62,7 @@ static void host_back_to(follower *f, uint64_t t) {
     side *s = &f->side[f->rank];
     void *list = s->host;
     if (t >= f->at || !f->ok) return;
-    f->ok = grow(&list, s->nhost, &s->room, sizeof *s->host);
+    f->ok = grow(&list, s->nhost, &s->capacity, sizeof *s->host);
     s->host = list;
     if (f->ok) s->host[s->nhost++] = (span){t, f->at};
     f->at = t;
@@ -218,7 +218,7 @@ gp_path_part *gp_critical_path(const gp_job *job, gp_path_by by, int *n) {
     follower f = {.job = job, .by_line = by == GP_PATH_BY_LINE, .ok = true};
     f.side = calloc((size_t)job->n, sizeof *f.side);
     f.part = malloc(sizeof *f.part);
-    f.room = 1;
+    f.capacity = 1;
     f.ok = f.side && f.part;
     bool ok = f.ok ? follow(&f) : gp_fail("profile: out of memory");
     for (int i = 0; f.side && i < job->n; i++) {

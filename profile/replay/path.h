@@ -58,7 +58,7 @@ typedef struct gp_saving {
     uint64_t times, waited, saved; /* ns */
 } gp_saving;
 /* Orders events by their source lines or, where none is known, by what they are. */
-int gp_compare_places(const gp_rec *x, const gp_rec *y);
+int gp_compare_sources(const gp_rec *x, const gp_rec *y);
 /* How much sooner the job ends with w than on the record, and, unless rank is NULL, each rank.
  * False with a message as gp_job_times. */
 bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank);

@@ -109,14 +109,14 @@ struct gp_rank_replay {
 typedef gp_rank_replay pass;
 
 static bool add_point(gp_replay_timings *r, uint64_t from, uint64_t to) {
-    if (r->npoints == r->room) {
-        int room = r->room ? 2 * r->room : 256;
-        uint64_t *more = realloc(r->from, (size_t)room * sizeof *more);
+    if (r->npoints == r->capacity) {
+        int capacity = r->capacity ? 2 * r->capacity : 256;
+        uint64_t *more = realloc(r->from, (size_t)capacity * sizeof *more);
         if (!more) return false;
         r->from = more;
-        if (!(more = realloc(r->to, (size_t)room * sizeof *more))) return false;
+        if (!(more = realloc(r->to, (size_t)capacity * sizeof *more))) return false;
         r->to = more;
-        r->room = room;
+        r->capacity = capacity;
     }
     r->from[r->npoints] = from, r->to[r->npoints++] = to;
     return true;
@@ -235,7 +235,7 @@ static bool make(pass *p, const gp_step_at *s) {
     return add_point(p->r, p->at, p->now);
 }
 
-static bool take(pass *p, const gp_step_at *s) {
+static bool serve(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
     if (is_free(p->w, GP_CAUSE_loader)) return add_point(p->r, s->t1, p->now);
@@ -324,7 +324,7 @@ static bool run_steps(pass *p) {
             continue; /* a wait within a batch that workers make */
         else if (!(s->kind == GP_STEP_OWNER  ? change(p, s)
                    : s->kind == GP_STEP_MAKE ? make(p, s)
-                   : s->kind == GP_STEP_TAKE ? take(p, s)
+                   : s->kind == GP_STEP_TAKE ? serve(p, s)
                                              : wait(p, s)))
             return false;
     }
@@ -344,7 +344,7 @@ static uint64_t least_kernel(const gp_timeline *t) {
     return least;
 }
 
-static bool make_room(pass *p) {
+static bool allocate(pass *p) {
     size_t n = (size_t)p->t->ncommands + 1, streams = (size_t)p->t->nstreams + 1;
     *p->r = (gp_replay_timings){.launch = malloc(n * sizeof *p->r->launch),
                                 .start = malloc(n * sizeof *p->r->start),
@@ -364,7 +364,7 @@ static bool make_room(pass *p) {
 gp_rank_replay *gp_rank_replay_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r) {
     pass *p = malloc(sizeof *p);
     if (p) *p = (pass){.t = t, .w = w, .r = r, .at = t->p->t0, .now = t->p->t0, .met = -1};
-    if (p && make_room(p)) return p;
+    if (p && allocate(p)) return p;
     gp_rank_replay_free(p);
     return gp_fail_null("profile: out of memory");
 }
@@ -413,7 +413,7 @@ uint64_t gp_replay_timings_host(const gp_replay_timings *r, uint64_t t) {
     if (t < r->from[lo]) return r->to[lo] - (r->from[lo] - t); /* before the profiled code */
     uint64_t past = t - r->from[lo];
     if (lo + 1 == r->npoints) return r->to[lo] + past;
-    uint64_t span = r->from[lo + 1] - r->from[lo], room = r->to[lo + 1] - r->to[lo];
-    if (span == room) return r->to[lo] + past;
-    return r->to[lo] + (uint64_t)((double)past / (double)span * (double)room + 0.5);
+    uint64_t span = r->from[lo + 1] - r->from[lo], moved = r->to[lo + 1] - r->to[lo];
+    if (span == moved) return r->to[lo] + past;
+    return r->to[lo] + (uint64_t)((double)past / (double)span * (double)moved + 0.5);
 }

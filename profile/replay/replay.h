@@ -65,7 +65,7 @@ typedef struct gp_replay_timings {
     uint64_t free_at[GP_WHATIF_WORKERS];   /* when each has made its last part so far; */
     uint64_t processor[GP_WHATIF_WORKERS]; /* and when each processor has computed its last */
     uint64_t *from, *to; /* the host's clock: to is what from has become; by point */
-    int npoints, room;
+    int npoints, capacity;
 } gp_replay_timings;
 
 /* Whether w leaves out wait r. */

@@ -16,7 +16,7 @@ typedef struct maker {
         const gp_rec *was;
         gp_rec *is;
     } * region; /* in the order of their start */
-    int nregions, room;
+    int nregions, capacity;
     bool began; /* a track of the host has been copied */
 } maker;
 
@@ -32,11 +32,11 @@ static gp_rec *copied(const maker *m, const gp_rec *region) {
 }
 
 static bool keep_region(maker *m, const gp_rec *was, gp_rec *is) {
-    if (m->nregions == m->room) {
-        int room = m->room ? 2 * m->room : 64;
-        struct pair *more = realloc(m->region, (size_t)room * sizeof *more);
+    if (m->nregions == m->capacity) {
+        int capacity = m->capacity ? 2 * m->capacity : 64;
+        struct pair *more = realloc(m->region, (size_t)capacity * sizeof *more);
         if (!more) return false;
-        m->region = more, m->room = room;
+        m->region = more, m->capacity = capacity;
     }
     m->region[m->nregions++] = (struct pair){was, is};
     return true;
@@ -306,7 +306,7 @@ static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     const char *before = p->accuracy ? p->accuracy : "";
     if (!*now && !*before) return true;
     snprintf(text, sizeof text, "%s%s%s", before, *now && *before ? "; then " : "", now);
-    to->accuracy = gp_intern_put(to->names, text, strlen(text));
+    to->accuracy = gp_intern_add(to->names, text, strlen(text));
     return to->accuracy || gp_fail("profile: out of memory");
 }
 
@@ -315,8 +315,8 @@ static bool note_card(gp_prof *to, const gp_prof *p, const gp_card *card) {
     char text[64];
     if (!card) return true;
     snprintf(text, sizeof text, "modelled %s", card->name);
-    to->card = gp_intern_put(to->names, card, sizeof *card);
-    to->modelled = gp_intern_put(to->names, text, strlen(text));
+    to->card = gp_intern_add(to->names, card, sizeof *card);
+    to->modelled = gp_intern_add(to->names, text, strlen(text));
     if (!to->card || !to->modelled) return gp_fail("profile: out of memory");
     return note_bounds(to, p, card);
 }

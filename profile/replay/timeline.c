@@ -24,8 +24,8 @@ typedef struct builder {
     bool *sets_up;        /* and is of GP_HOST_SETUP */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
     gp_host_part *parts;  /* what the host did beside its waits */
-    int nevents, nwaits, nparts, room;
-    int launched, part; /* so many of the commands and parts are steps */
+    int nevents, nwaits, nparts, capacity;
+    int launched, part; /* how many of the commands and parts are steps already */
     uint64_t at;        /* the host's time at the end of the last step */
 } builder;
 
@@ -292,11 +292,11 @@ static bool set_gates(builder *b) {
  * says. NULL when out of memory. */
 static gp_step_at *add_step(builder *b, uint64_t t, uint64_t t1, gp_step_kind kind) {
     gp_timeline *tl = b->t;
-    if (tl->nsteps == b->room) {
-        int room = b->room ? 2 * b->room : 256;
-        gp_step_at *more = realloc(tl->step, (size_t)room * sizeof *more);
+    if (tl->nsteps == b->capacity) {
+        int capacity = b->capacity ? 2 * b->capacity : 256;
+        gp_step_at *more = realloc(tl->step, (size_t)capacity * sizeof *more);
         if (!more) return NULL;
-        tl->step = more, b->room = room;
+        tl->step = more, b->capacity = capacity;
     }
     gp_step_at *s = &tl->step[tl->nsteps++];
     t = most(b->at, least(t, tl->done));
@@ -371,7 +371,7 @@ static bool add_make(builder *b, const gp_rec *r) {
     return s != NULL;
 }
 
-static bool add_take(builder *b, const gp_rec *r) {
+static bool add_request(builder *b, const gp_rec *r) {
     gp_step_at *s = add_step(b, r->t0, gp_rec_end(b->t->p, r), GP_STEP_TAKE);
     if (!s) return false;
     s->rec = r;
@@ -386,10 +386,12 @@ static bool add_own_steps(builder *b) {
     for (int i = 0; i < t->nhost; i++) {
         const gp_rec *r = t->host[i];
         if (gp_prof_stops((uint64_t)i)) return false;
-        if (r->t0 > t->done || !(is_wait(r) || gp_is_take(r) || gp_is_made(r))) continue;
+        if (r->t0 > t->done || !(is_wait(r) || gp_is_batch_request(r) || gp_is_made(r))) continue;
         span s = {r, r->t0, gp_rec_end(t->p, r)};
         if (!add_until(b, r->t0)) return false;
-        if (!(gp_is_take(r) ? add_take(b, r) : gp_is_made(r) ? add_make(b, r) : add_wait(b, &s)))
+        if (!(gp_is_batch_request(r) ? add_request(b, r)
+              : gp_is_made(r)        ? add_make(b, r)
+                                     : add_wait(b, &s)))
             return false;
     }
     return true;
@@ -485,6 +487,6 @@ void gp_timeline_free(gp_timeline *t) {
     free(t->busy);
     free(t->made);
     free(t->batch);
-    free(t->take);
+    free(t->request);
     free(t);
 }

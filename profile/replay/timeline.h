@@ -79,8 +79,8 @@ typedef struct gp_timeline {
     int nbusy;
     gp_made *made;   /* by loaders' workers, in the order of tracks and of time; of own records */
     gp_made **batch; /* the same, by batch */
-    gp_taken *take;  /* by batch: in a pool the order of their times */
-    int ntakes;
+    gp_batch_request *request; /* by batch: in a pool the order of their times */
+    int nrequests;
     uint64_t done;  /* when the host came to its end: p->done; of a rank that did not end last: its
                        last event's end */
     uint64_t t1;    /* p->t1, or when that rank's work ended */

@@ -109,7 +109,7 @@ typedef struct launch {
 struct gp_torch_costs {
     const gp_prof *p;
     launch *launch; /* those whose cost is known, by id */
-    size_t n, room;
+    size_t n, capacity;
 };
 
 static int by_id(const void *a, const void *b) {
@@ -120,11 +120,11 @@ static int by_id(const void *a, const void *b) {
 static bool add(gp_torch_costs *c, uint64_t id, const gp_rec *op) {
     launch l = {.id = id, .op = op};
     if (!id || !op || !gp_torch_cost(op, &l.cost)) return true;
-    if (c->n == c->room) {
-        size_t room = c->room ? 2 * c->room : 256;
-        launch *more = realloc(c->launch, room * sizeof *more);
+    if (c->n == c->capacity) {
+        size_t capacity = c->capacity ? 2 * c->capacity : 256;
+        launch *more = realloc(c->launch, capacity * sizeof *more);
         if (!more) return false;
-        c->launch = more, c->room = room;
+        c->launch = more, c->capacity = capacity;
     }
     c->launch[c->n++] = l;
     return true;

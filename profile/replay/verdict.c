@@ -20,7 +20,7 @@ typedef struct ledger {
     gp_verdict *v;
     const gp_timeline *t;
     owed *part;
-    int n, room;
+    int n, capacity;
     int next;           /* in t->host, from the script's last stretch on */
     const gp_rec *last; /* the outermost op or wait before that */
     bool ok;
@@ -29,19 +29,19 @@ typedef struct ledger {
 static void add(ledger *l, gp_cause cause, const gp_rec *rec, const gp_rec *before, uint64_t t,
                 uint64_t ns) {
     if (cause == GP_CAUSES || !ns || !l->ok) return;
-    if (l->n == l->room) {
-        int room = l->room ? 2 * l->room : 256;
-        owed *more = realloc(l->part, (size_t)room * sizeof *more);
+    if (l->n == l->capacity) {
+        int capacity = l->capacity ? 2 * l->capacity : 256;
+        owed *more = realloc(l->part, (size_t)capacity * sizeof *more);
         if (!(l->ok = more != NULL)) return;
-        l->part = more, l->room = room;
+        l->part = more, l->capacity = capacity;
     }
     l->part[l->n++] = (owed){cause, rec, before, t, t, ns, 1, false};
 }
 
 /* Whether r says where the script is: torch.profiler's own waits do not. */
-static bool is_place(const gp_rec *r) {
+static bool is_source(const gp_rec *r) {
     if (r->kind == GP_REC_WAIT) return r->why != GP_WHY_explicit || gp_wait_cause(r) != GP_CAUSES;
-    return r->kind == GP_REC_OP || gp_is_take(r);
+    return r->kind == GP_REC_OP || gp_is_batch_request(r);
 }
 
 /* The script ran from `from` to `to`: finds what came before and after. */
@@ -50,10 +50,10 @@ static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
     for (; l->next < t->nhost && t->host[l->next]->t0 < to; l->next++) {
         const gp_rec *r = t->host[l->next];
         bool inner = l->last && r->t0 < gp_rec_end(t->p, l->last);
-        if (is_place(r) && r->t0 < to && !inner) l->last = r;
+        if (is_source(r) && r->t0 < to && !inner) l->last = r;
     }
     int after = l->next;
-    while (after < t->nhost && !is_place(t->host[after])) after++;
+    while (after < t->nhost && !is_source(t->host[after])) after++;
     const gp_rec *rec = after < t->nhost && t->host[after]->t0 <= t->done ? t->host[after] : NULL;
     add(l, GP_CAUSE_script, rec, l->last, from, to - from);
 }
@@ -103,7 +103,7 @@ static int by_name(const gp_rec *x, const gp_rec *y) {
 }
 static int by_line(const gp_rec *x, const gp_rec *y) {
     if (!x || !y) return (x != NULL) - (y != NULL);
-    return gp_compare_places(x, y);
+    return gp_compare_sources(x, y);
 }
 
 /* Whether parts are of the devices' work, which is merged by its name, not by its line. */

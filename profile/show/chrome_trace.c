@@ -28,7 +28,7 @@ typedef struct writer {
     size_t nids;
 } writer;
 
-__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static void append(writer *w, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     if (!w->ok) return;
@@ -40,7 +40,7 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt
     if (n > 0 && w->out && gzwrite(w->out, text, (unsigned)n) <= 0) w->ok = false;
 }
 
-/* Whether so many bytes are how UTF-8 writes the code point. */
+/* Whether UTF-8 writes the code point in that number of bytes. */
 static bool is_utf8(unsigned c, size_t bytes) {
     size_t least = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     return bytes == least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
@@ -77,21 +77,21 @@ static double us(const writer *w, uint64_t ns) { return ((double)ns - (double)w-
 /* Between two items; looks for Ctrl-C. */
 static void comma(writer *w) {
     if (gp_prof_stops(++w->items)) w->ok = gp_prof_fail("profile.trace");
-    put(w, w->more ? ",\n" : "\n");
+    append(w, w->more ? ",\n" : "\n");
     w->more = true;
 }
 
 /* ",\"pid\":1,\"tid\":2": the row of an event. */
-static void put_row(writer *w, int64_t pid, int64_t tid) {
-    put(w, ",\"pid\":%lld,\"tid\":%lld", (long long)pid, (long long)tid);
+static void append_row(writer *w, int64_t pid, int64_t tid) {
+    append(w, ",\"pid\":%lld,\"tid\":%lld", (long long)pid, (long long)tid);
 }
 
 static void name_row(writer *w, const char *what, int64_t pid, int64_t tid, const char *name) {
     char esc[400];
     comma(w);
-    put(w, "{\"ph\":\"M\",\"name\":\"%s\"", what);
-    put_row(w, pid, tid);
-    put(w, ",\"args\":{\"name\":\"%s\"}}", quoted(name, esc, sizeof esc));
+    append(w, "{\"ph\":\"M\",\"name\":\"%s\"", what);
+    append_row(w, pid, tid);
+    append(w, ",\"args\":{\"name\":\"%s\"}}", quoted(name, esc, sizeof esc));
 }
 
 /* ---- the host ---- */
@@ -99,22 +99,22 @@ static void name_row(writer *w, const char *what, int64_t pid, int64_t tid, cons
 /* Writes everything that a viewer shows of a selected slice; ends the event. */
 static void write_args(writer *w, const gp_rec *r) {
     char text[300], esc[400];
-    put(w, ",\"args\":{");
-    if (r->file) put(w, "\"line\":\"%s:%d\"", quoted(r->file, esc, sizeof esc), r->line);
-    else put(w, "\"line\":\"?\"");
+    append(w, ",\"args\":{");
+    if (r->file) append(w, "\"line\":\"%s:%d\"", quoted(r->file, esc, sizeof esc), r->line);
+    else append(w, "\"line\":\"?\"");
     if (r->kind == GP_REC_WAIT)
-        put(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),
-            (long long)r->bytes, quoted(((gp_stream *)r->where)->dev->name, esc, sizeof esc));
-    if (r->kind == GP_REC_COPY) put(w, ",\"bytes\":%lld", (long long)r->bytes);
-    if (r->kind == GP_REC_SAMPLE) put(w, ",\"samples\":%lld", (long long)r->bytes);
+        append(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),
+               (long long)r->bytes, quoted(((gp_stream *)r->where)->dev->name, esc, sizeof esc));
+    if (r->kind == GP_REC_COPY) append(w, ",\"bytes\":%lld", (long long)r->bytes);
+    if (r->kind == GP_REC_SAMPLE) append(w, ",\"samples\":%lld", (long long)r->bytes);
     if (gp_rec_op_shapes(r))
-        put(w, ",\"shapes\":\"%s\"",
-            quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
+        append(w, ",\"shapes\":\"%s\"",
+               quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
     if (r->stack)
-        put(w, ",\"stack\":\"%s\"",
-            quoted(gp_stack_text(r->stack, GP_STACK_DEPTH, text, sizeof text), esc, sizeof esc));
-    if (r->failed) put(w, ",\"failed\":true");
-    put(w, "}}");
+        append(w, ",\"stack\":\"%s\"",
+               quoted(gp_stack_text(r->stack, GP_STACK_DEPTH, text, sizeof text), esc, sizeof esc));
+    if (r->failed) append(w, ",\"failed\":true");
+    append(w, "}}");
 }
 
 /* "X" is a complete event. Times in microseconds since the profile's start. */
@@ -124,10 +124,10 @@ static void write_slice(writer *w, const gp_rec *r, uint64_t t1) {
         [GP_REC_COPY] = "copy", [GP_REC_CALL] = "call",     [GP_REC_SAMPLE] = "sample"};
     char name[200], esc[400];
     comma(w);
-    put(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\"", cats[r->kind],
-        quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc));
-    put_row(w, w->pid, w->tid);
-    put(w, ",\"ts\":%.3f,\"dur\":%.3f", us(w, r->t0), (double)(t1 - r->t0) / 1e3);
+    append(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\"", cats[r->kind],
+           quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc));
+    append_row(w, w->pid, w->tid);
+    append(w, ",\"ts\":%.3f,\"dur\":%.3f", us(w, r->t0), (double)(t1 - r->t0) / 1e3);
     write_args(w, r);
 }
 
@@ -138,11 +138,11 @@ static void write_async(writer *w, const gp_rec *r, uint64_t t1) {
     quoted(r->name, esc, sizeof esc);
     for (int end = 0; end < 2; end++) {
         comma(w);
-        put(w, "{\"ph\":\"%c\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\"", end ? 'e' : 'b',
-            (const void *)r, esc);
-        put_row(w, w->pid, w->tid);
-        put(w, ",\"ts\":%.3f", us(w, end ? t1 : r->t0));
-        if (end) put(w, "}");
+        append(w, "{\"ph\":\"%c\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\"",
+               end ? 'e' : 'b', (const void *)r, esc);
+        append_row(w, w->pid, w->tid);
+        append(w, ",\"ts\":%.3f", us(w, end ? t1 : r->t0));
+        if (end) append(w, "}");
         else write_args(w, r);
     }
 }
@@ -152,9 +152,9 @@ static void write_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
     char esc[100];
     comma(w);
-    put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%lld", quoted(dev->name, esc, sizeof esc),
-        (long long)(w->pid ? w->pid : HOST));
-    put(w, ",\"ts\":%.3f,\"args\":{\"bytes\":%lld}}", us(w, r->t0), (long long)r->id);
+    append(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%lld",
+           quoted(dev->name, esc, sizeof esc), (long long)(w->pid ? w->pid : HOST));
+    append(w, ",\"ts\":%.3f,\"args\":{\"bytes\":%lld}}", us(w, r->t0), (long long)r->id);
 }
 
 /* Viewers need nested slices: other events get rows of their own. */
@@ -231,23 +231,23 @@ static void write_device(writer *w, const gp_rec *r) {
     char esc[400];
     if (held) w->held = true;
     comma(w);
-    put(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\"",
-        held     ? "held"
-        : kernel ? "kernel"
-                 : "copy",
-        quoted(named ? r->kernel : r->name, esc, sizeof esc));
-    put_row(w, pid, tid);
-    put(w, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"id\":%llu", us(w, r->t0),
-        (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
-    if (named) put(w, ",\"op\":\"%s\"", quoted(r->name, esc, sizeof esc));
-    if (r->bytes) put(w, ",\"%s\":%lld", kernel ? "waited_ns" : "bytes", (long long)r->bytes);
-    put(w, "}}");
+    append(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\"",
+           held     ? "held"
+           : kernel ? "kernel"
+                    : "copy",
+           quoted(named ? r->kernel : r->name, esc, sizeof esc));
+    append_row(w, pid, tid);
+    append(w, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"id\":%llu", us(w, r->t0),
+           (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
+    if (named) append(w, ",\"op\":\"%s\"", quoted(r->name, esc, sizeof esc));
+    if (r->bytes) append(w, ",\"%s\":%lld", kernel ? "waited_ns" : "bytes", (long long)r->bytes);
+    append(w, "}}");
     if (!r->id || held) return;
     comma(w);
-    put(w, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu",
-        (unsigned long long)r->id);
-    put_row(w, pid, tid);
-    put(w, ",\"ts\":%.3f}", us(w, r->t0));
+    append(w, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu",
+           (unsigned long long)r->id);
+    append_row(w, pid, tid);
+    append(w, ",\"ts\":%.3f}", us(w, r->t0));
 }
 
 static int by_number(const void *a, const void *b) {
@@ -257,10 +257,10 @@ static int by_number(const void *a, const void *b) {
 
 /* The ids of what devices ran, sorted; *n of them. NULL when out of memory. */
 static uint64_t *sorted_ids(const gp_prof *p, size_t *n) {
-    size_t room = 1;
+    size_t capacity = 1;
     for (const gp_track *t = p->workers; t; t = t->next)
-        for (const gp_chunk *c = t->first; c; c = c->next) room += (size_t)c->n;
-    uint64_t *ids = malloc(room * sizeof *ids);
+        for (const gp_chunk *c = t->first; c; c = c->next) capacity += (size_t)c->n;
+    uint64_t *ids = malloc(capacity * sizeof *ids);
     *n = 0;
     for (const gp_track *t = ids ? p->workers : NULL; t; t = t->next) {
         gp_at at = gp_first(t);
@@ -277,10 +277,10 @@ static void write_arrows_of(writer *w, const gp_track *t) {
         if (r->kind == GP_REC_ALLOC || !r->id) continue;
         if (!bsearch(&r->id, w->ids, w->nids, sizeof *w->ids, by_number)) continue;
         comma(w);
-        put(w, "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu",
-            (unsigned long long)r->id);
-        put_row(w, w->pid, w->tid);
-        put(w, ",\"ts\":%.3f}", us(w, r->t0));
+        append(w, "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu",
+               (unsigned long long)r->id);
+        append_row(w, w->pid, w->tid);
+        append(w, ",\"ts\":%.3f}", us(w, r->t0));
     }
 }
 
@@ -306,7 +306,7 @@ static void write_devices(writer *w) {
     }
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_start(const void *a, const void *b) {
     const gp_stream *x = *(const gp_stream *const *)a, *y = *(const gp_stream *const *)b;
     return x->dev != y->dev ? x->dev->slot - y->dev->slot
                             : (x->index > y->index) - (x->index < y->index);
@@ -315,10 +315,10 @@ static int by_place(const void *a, const void *b) {
 /* The streams of what devices ran, by device and index, perhaps several times; *n of them. NULL
  * when out of memory. */
 static const gp_stream **streams_of(const gp_prof *p, size_t *n) {
-    size_t room = 1;
+    size_t capacity = 1;
     for (const gp_track *t = p->workers; t; t = t->next)
-        for (const gp_chunk *c = t->first; c; c = c->next) room += (size_t)c->n;
-    const gp_stream **s = malloc(room * sizeof *s);
+        for (const gp_chunk *c = t->first; c; c = c->next) capacity += (size_t)c->n;
+    const gp_stream **s = malloc(capacity * sizeof *s);
     *n = 0;
     for (const gp_track *t = s ? p->workers : NULL; t; t = t->next) {
         gp_at at = gp_first(t);
@@ -326,7 +326,7 @@ static const gp_stream **streams_of(const gp_prof *p, size_t *n) {
             if (gp_rec_is_work(r) && (!*n || s[*n - 1] != r->where)) s[(*n)++] = r->where;
         }
     }
-    if (s) qsort(s, *n, sizeof *s, by_place);
+    if (s) qsort(s, *n, sizeof *s, by_start);
     return s;
 }
 
@@ -377,23 +377,24 @@ static bool write_all(gzFile out, void *context) {
     writer *w = context;
     w->out = out;
     char kind[GP_PROF_KIND_TEXT], esc[sizeof kind];
-    put(w,
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
-        "\"lost\":%llu,\"wall_us\":%.3f",
-        (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
-    put(w, ",\"times\":\"%s\"", quoted(gp_prof_kind(w->p, kind), esc, sizeof esc));
-    if (w->p->predicted) put(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
-    if (w->p->accuracy) put(w, ",\"accuracy\":\"%s\"", quoted(w->p->accuracy, esc, sizeof esc));
+    append(w,
+           "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
+           "\"lost\":%llu,\"wall_us\":%.3f",
+           (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
+    append(w, ",\"times\":\"%s\"", quoted(gp_prof_kind(w->p, kind), esc, sizeof esc));
+    if (w->p->predicted)
+        append(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
+    if (w->p->accuracy) append(w, ",\"accuracy\":\"%s\"", quoted(w->p->accuracy, esc, sizeof esc));
     if (w->merged.events)
-        put(w, ",\"merged\":%llu,\"merged_into\":%llu", (unsigned long long)w->merged.events,
-            (unsigned long long)w->merged.slices);
-    put(w, "},\"traceEvents\":[");
+        append(w, ",\"merged\":%llu,\"merged_into\":%llu", (unsigned long long)w->merged.events,
+               (unsigned long long)w->merged.slices);
+    append(w, "},\"traceEvents\":[");
     each_thread(w, write_thread);
     each_thread(w, write_samples);
     write_arrows(w);
     write_devices(w);
     write_names(w);
-    put(w, "\n]}\n");
+    append(w, "\n]}\n");
     return w->ok;
 }
 

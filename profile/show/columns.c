@@ -11,7 +11,7 @@
 typedef struct encoder {
     gp_page_columns *c;
     int *slot; /* 1 + class; a power of two of them, at most half full */
-    size_t slots, room;
+    size_t slots, capacity;
 } encoder;
 
 /* What HELD and KERNEL call themselves, or an op's shapes: interned, as all texts are. */
@@ -21,21 +21,21 @@ static const void *details(const gp_rec *r) {
 
 /* A region's `where` is the region around it, which is in the events' times; a switch's is found by
  * its number. */
-static const void *place(const gp_rec *r) {
+static const void *source_of(const gp_rec *r) {
     return r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH ? NULL : r->where;
 }
 
 static bool same(const gp_rec *a, const gp_rec *b) {
     return a->name == b->name && a->kind == b->kind && a->why == b->why &&
            a->inplace == b->inplace && a->failed == b->failed && a->file == b->file &&
-           a->line == b->line && a->stack == b->stack && place(a) == place(b) &&
+           a->line == b->line && a->stack == b->stack && source_of(a) == source_of(b) &&
            details(a) == details(b);
 }
 
 static uint64_t hash(const gp_rec *r) {
     const uint64_t part[] = {
         (uintptr_t)r->name,    (uintptr_t)r->file + (uint64_t)(uint32_t)r->line,
-        (uintptr_t)r->stack,   (uintptr_t)place(r),
+        (uintptr_t)r->stack,   (uintptr_t)source_of(r),
         (uintptr_t)details(r), r->kind | (uint64_t)r->why << 8};
     uint64_t h = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
@@ -61,14 +61,14 @@ static bool grow(encoder *e) {
     free(e->slot);
     e->slot = slot;
     e->slots = slots;
-    e->room = slots / 2;
+    e->capacity = slots / 2;
     for (int i = 0; i < e->c->nclasses; i++) *find(e, class[i]) = i + 1;
     return true;
 }
 
 /* The number of r's class; -1: no memory. */
 static int class_of(encoder *e, const gp_rec *r) {
-    if ((size_t)e->c->nclasses >= e->room && !grow(e)) return -1;
+    if ((size_t)e->c->nclasses >= e->capacity && !grow(e)) return -1;
     int *slot = find(e, r);
     if (!*slot) {
         e->c->class[e->c->nclasses] = r;
@@ -81,27 +81,29 @@ static int class_of(encoder *e, const gp_rec *r) {
 
 typedef struct bytes {
     unsigned char *at;
-    size_t n, room;
+    size_t n, capacity;
 } bytes;
 
 enum { NUMBER = 10, NUMBERS = 7 }; /* bytes of a number at most, numbers of an event at most */
 
 static bool reserve(bytes *b) {
-    if (b->room - b->n >= NUMBER * NUMBERS) return true;
-    size_t room = b->room ? b->room + b->room / 2 : 1 << 16;
-    unsigned char *at = realloc(b->at, room);
+    if (b->capacity - b->n >= NUMBER * NUMBERS) return true;
+    size_t capacity = b->capacity ? b->capacity + b->capacity / 2 : 1 << 16;
+    unsigned char *at = realloc(b->at, capacity);
     if (!at) return false;
     b->at = at;
-    b->room = room;
+    b->capacity = capacity;
     return true;
 }
 
-static void put(bytes *b, uint64_t v) {
+static void append(bytes *b, uint64_t v) {
     for (; v >= 0x80; v >>= 7) b->at[b->n++] = (unsigned char)(v | 0x80);
     b->at[b->n++] = (unsigned char)v;
 }
 
-static void put_signed(bytes *b, int64_t v) { put(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63)); }
+static void append_signed(bytes *b, int64_t v) {
+    append(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
 
 /* The base64 of b, *len bytes, which the caller frees; NULL when out of memory. */
 static char *base64(const bytes *b, size_t *len) {
@@ -137,20 +139,20 @@ static bool has_bytes(const gp_rec *r) {
            r->kind == GP_REC_COPY || r->kind == GP_REC_MOVED;
 }
 
-static void put_event(bytes *b, const gp_track *t, const gp_rec *r, int class, before *last) {
-    put(b, (uint64_t) class);
-    put_signed(b, (int64_t)(r->t0 - last->t0));
-    put(b, gp_rec_end(t->prof, r) - r->t0);
+static void append_event(bytes *b, const gp_track *t, const gp_rec *r, int class, before *last) {
+    append(b, (uint64_t) class);
+    append_signed(b, (int64_t)(r->t0 - last->t0));
+    append(b, gp_rec_end(t->prof, r) - r->t0);
     last->t0 = r->t0;
     if (has_id(r)) {
-        put_signed(b, (int64_t)(r->id - last->id));
+        append_signed(b, (int64_t)(r->id - last->id));
         last->id = r->id;
     }
-    if (has_bytes(r)) put_signed(b, r->bytes);
-    if (r->kind == GP_REC_SWITCH) put_signed(b, r->where ? gp_track_number(t, r->where) : 0);
+    if (has_bytes(r)) append_signed(b, r->bytes);
+    if (r->kind == GP_REC_SWITCH) append_signed(b, r->where ? gp_track_number(t, r->where) : 0);
     if (r->kind != GP_REC_ALLOC) return;
-    put(b, (uint64_t)(uintptr_t)r->block);
-    put_signed(b, (int64_t)r->id - r->bytes - last->level);
+    append(b, (uint64_t)(uintptr_t)r->block);
+    append_signed(b, (int64_t)r->id - r->bytes - last->level);
     last->level = (int64_t)r->id;
 }
 
@@ -164,7 +166,7 @@ static bool encode(encoder *e, const gp_prof *p, const gp_track *t, gp_column_tr
     for (gp_rec *r; ok && (r = gp_next(&at));) {
         int class = reserve(&b) ? class_of(e, r) : -1;
         ok = class >= 0 || gp_fail("profile.report: out of memory");
-        if (ok) put_event(&b, t, r, class, &last);
+        if (ok) append_event(&b, t, r, class, &last);
         if (++to->events % STRIDE == 0 && gp_thread_stopped())
             ok = gp_fail("profile.report: interrupted");
     }

@@ -62,7 +62,7 @@ static void flush(merger *m, group *g) {
     gp_rec r = g->rec;
     if (g->n > 1) {
         name_of(g, name, sizeof name);
-        r.name = gp_intern_put(m->to->names, name, strlen(name));
+        r.name = gp_intern_add(m->to->names, name, strlen(name));
         r.t1 = g->end;
         r.inplace = r.failed = false;
         r.stack = NULL, r.shapes = NULL;

@@ -59,7 +59,7 @@ static int by_time(const void *a, const void *b) {
 
 /* ---- owners and blocks ---- */
 
-static size_t place(const finder *f, const void *a, const void *b, uint64_t c) {
+static size_t slot_of(const finder *f, const void *a, const void *b, uint64_t c) {
     uint64_t h = ((uint64_t)(uintptr_t)a * 31 + (uint64_t)(uintptr_t)b) * 31 + c;
     return (size_t)(h * 0x9e3779b97f4a7c15u >> 20) & (f->slots - 1);
 }
@@ -75,7 +75,7 @@ static int owner_of(finder *f, const change *c) {
     const gp_rec *op = c->op;
     const gp_device *dev = c->rec->where;
     size_t at =
-        op ? place(f, op->name, op->file, (uint64_t)(uint32_t)op->line) : place(f, dev, 0, 0);
+        op ? slot_of(f, op->name, op->file, (uint64_t)(uint32_t)op->line) : slot_of(f, dev, 0, 0);
     while (f->slot[at] && !same(&f->o->owner[f->slot[at] - 1], op, dev))
         at = (at + 1) & (f->slots - 1);
     if (!f->slot[at]) {
@@ -86,7 +86,7 @@ static int owner_of(finder *f, const change *c) {
 }
 
 static block *block_of(const finder *f, const gp_rec *r) {
-    size_t at = place(f, r->block, r->where, 0);
+    size_t at = slot_of(f, r->block, r->where, 0);
     while (f->blocks[at].key && (f->blocks[at].key != r->block || f->blocks[at].dev != r->where))
         at = (at + 1) & (f->slots - 1);
     return &f->blocks[at];
@@ -150,14 +150,14 @@ static void walk(finder *f) {
 }
 
 static bool find(finder *f, const gp_prof *p) {
-    size_t room = (size_t)gp_count_recs(p->host, is_change) +
-                  (size_t)gp_count_recs(p->workers, is_change) + 1;
-    for (f->slots = 64; f->slots < 2 * room;) f->slots *= 2;
+    size_t capacity = (size_t)gp_count_recs(p->host, is_change) +
+                      (size_t)gp_count_recs(p->workers, is_change) + 1;
+    for (f->slots = 64; f->slots < 2 * capacity;) f->slots *= 2;
     f->o = calloc(1, sizeof *f->o);
-    f->list = malloc(room * sizeof *f->list);
+    f->list = malloc(capacity * sizeof *f->list);
     f->blocks = calloc(f->slots, sizeof *f->blocks);
     f->slot = calloc(f->slots, sizeof *f->slot);
-    if (f->o) f->o->owner = malloc(room * sizeof *f->o->owner);
+    if (f->o) f->o->owner = malloc(capacity * sizeof *f->o->owner);
     if (!f->o || !f->list || !f->blocks || !f->slot || !f->o->owner)
         return gp_fail("profile.memory: out of memory");
     for (const gp_track *t = p->host; t; t = t->next) gather(f, p, t);

@@ -242,7 +242,7 @@ static key key_of(const gp_rec *r, int rank, gp_group_by group) {
 
 typedef struct table {
     int *slot; /* 1 + row; a power of two of them */
-    int slots, room;
+    int slots, capacity;
     key *keys;
     gp_rows *rows;
 } table;
@@ -261,24 +261,24 @@ static size_t find(const table *t, key k) {
 
 /* Grows the rows for another one and the special ones. */
 static bool grow(table *t) {
-    int room = t->room ? t->room * 2 : 64;
-    gp_row *row = realloc(t->rows->row, ((size_t)room + 8) * sizeof *row);
+    int capacity = t->capacity ? t->capacity * 2 : 64;
+    gp_row *row = realloc(t->rows->row, ((size_t)capacity + 8) * sizeof *row);
     if (row) t->rows->row = row;
-    key *keys = realloc(t->keys, (size_t)room * sizeof *keys);
+    key *keys = realloc(t->keys, (size_t)capacity * sizeof *keys);
     if (keys) t->keys = keys;
-    int *slot = calloc((size_t)room * 2, sizeof *slot);
+    int *slot = calloc((size_t)capacity * 2, sizeof *slot);
     if (!row || !keys || !slot) return free(slot), false;
     free(t->slot);
     t->slot = slot;
-    t->room = room;
-    t->slots = room * 2;
+    t->capacity = capacity;
+    t->slots = capacity * 2;
     for (int i = 0; i < t->rows->n; i++) t->slot[find(t, t->keys[i])] = i + 1;
     return true;
 }
 
 /* The row of key k, made on demand; -1: no memory. */
 static int row_for(table *t, key k, const gp_rec *rec) {
-    if (t->rows->n >= t->room && !grow(t)) return -1;
+    if (t->rows->n >= t->capacity && !grow(t)) return -1;
     size_t at = find(t, k);
     if (!t->slot[at]) {
         t->keys[t->rows->n] = k;

@@ -209,15 +209,17 @@ static void cut_texts(table *t, int width) {
     int before[MOST];
     for (int c = 0; c < t->n; c++) before[c] = t->col[c].width;
     for (int c = t->n - 1; c >= 0; c--) {
-        int room = t->col[c].width - (line_width(t) - width), head = gp_fit_width(t->col[c].head);
+        int width_left = t->col[c].width - (line_width(t) - width),
+            head = gp_fit_width(t->col[c].head);
         int least = head > NAME_LEAST ? head : NAME_LEAST;
-        if (t->col[c].kind == TEXT) cut(&t->col[c], room > least ? room : least);
+        if (t->col[c].kind == TEXT) cut(&t->col[c], width_left > least ? width_left : least);
     }
     if (line_width(t) <= width) return;
     for (int c = 0; c < t->n; c++) {
-        int room = c ? width - t->col[0].width - 2 : 2 * width / 5;
+        int width_left = c ? width - t->col[0].width - 2 : 2 * width / 5;
         t->col[c].width = before[c];
-        if (t->col[c].kind == TEXT) cut(&t->col[c], room > NAME_LEAST ? room : NAME_LEAST);
+        if (t->col[c].kind == TEXT)
+            cut(&t->col[c], width_left > NAME_LEAST ? width_left : NAME_LEAST);
     }
 }
 

@@ -43,13 +43,13 @@ static int compare_streams(const gp_usage_stream *x, const gp_usage_stream *y) {
 }
 
 /* While the usage is made, a stream is only that of one piece of work. */
-typedef struct placed {
+typedef struct work_item {
     gp_work w;
     gp_usage_stream s;
-} placed;
+} work_item;
 
-static int by_place(const void *a, const void *b) {
-    const placed *x = a, *y = b;
+static int by_device(const void *a, const void *b) {
+    const work_item *x = a, *y = b;
     int order = compare_streams(&x->s, &y->s);
     if (order) return order;
     const gp_rec *r = x->w.rec, *q = y->w.rec;
@@ -61,9 +61,9 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static placed *gather(const gp_prof *p, int nwork) {
+static work_item *gather(const gp_prof *p, int nwork) {
     int nhost = 0, n = 0;
-    placed *list = malloc(((size_t)nwork + 1) * sizeof *list);
+    work_item *list = malloc(((size_t)nwork + 1) * sizeof *list);
     const gp_rec **host = list ? queueing(p, &nhost) : NULL;
     if (!host) return free(list), NULL;
     for (const gp_track *t = p->workers; t; t = t->next) {
@@ -73,14 +73,14 @@ static placed *gather(const gp_prof *p, int nwork) {
             if (gp_prof_stops((uint64_t)n)) return free(host), free(list), NULL;
             const gp_rec **found =
                 r->id ? bsearch(&r, host, (size_t)nhost, sizeof *host, by_id) : NULL;
-            placed *q = &list[n++];
+            work_item *q = &list[n++];
             q->w = (gp_work){.rec = r, .host = found ? *found : NULL};
             q->w.launch = launched(p, r, q->w.host);
             q->s = (gp_usage_stream){.stream = r->where, .rank = t->rank};
         }
     }
     free(host);
-    qsort(list, (size_t)n, sizeof *list, by_place);
+    qsort(list, (size_t)n, sizeof *list, by_device);
     return list;
 }
 
@@ -102,7 +102,7 @@ static void fill_stream(gp_usage *u, gp_usage_stream *s, uint64_t *lists) {
     qsort(s->ends, n, sizeof *s->ends, by_number);
 }
 
-static bool build(gp_usage *u, const placed *list) {
+static bool build(gp_usage *u, const work_item *list) {
     size_t n = (size_t)u->nwork;
     u->work = malloc((n + 1) * sizeof *u->work);
     u->stream = calloc(n + 1, sizeof *u->stream);
@@ -129,7 +129,7 @@ gp_usage *gp_usage_new(const gp_prof *p) {
     if (!u) return gp_fail_null("profile: out of memory");
     u->p = p;
     u->nwork = gp_count_recs(p->workers, gp_rec_is_work);
-    placed *list = gather(p, u->nwork);
+    work_item *list = gather(p, u->nwork);
     bool ok = list && build(u, list);
     free(list);
     if (!ok) return gp_usage_free(u), gp_prof_fail("profile"), NULL;

@@ -7,7 +7,7 @@
 enum { HALF = 500 }; /* thousandths of a block */
 
 /* The place of that kernel, or the free one for it. */
-static gp_wave *place(const gp_waves *w, const char *kernel) {
+static gp_wave *slot_of(const gp_waves *w, const char *kernel) {
     size_t at = (size_t)((uint64_t)(uintptr_t)kernel * 0x9e3779b97f4a7c15u >> 20);
     while (w->of[at % w->slots].kernel && w->of[at % w->slots].kernel != kernel) at++;
     return &w->of[at % w->slots];
@@ -17,7 +17,7 @@ static bool grow(gp_waves *w) {
     gp_waves more = {.slots = w->slots ? 2 * w->slots : 64, .n = w->n};
     if (!(more.of = calloc(more.slots, sizeof *more.of))) return false;
     for (size_t i = 0; i < w->slots; i++)
-        if (w->of[i].kernel) *place(&more, w->of[i].kernel) = w->of[i];
+        if (w->of[i].kernel) *slot_of(&more, w->of[i].kernel) = w->of[i];
     free(w->of);
     *w = more;
     return true;
@@ -28,7 +28,7 @@ bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, i
     if (!p->waves && !(p->waves = calloc(1, sizeof *p->waves))) return false;
     gp_waves *w = p->waves;
     if (2 * w->n >= w->slots && !grow(w)) return false;
-    gp_wave *of = place(w, kernel);
+    gp_wave *of = slot_of(w, kernel);
     w->n += !of->kernel;
     of->kernel = kernel;
     of->ns += (double)ns;
@@ -42,7 +42,7 @@ bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, i
 
 const gp_wave *gp_waves_of(const gp_prof *p, const char *kernel) {
     if (!p->waves || !p->waves->n || !kernel) return NULL;
-    const gp_wave *of = place(p->waves, kernel);
+    const gp_wave *of = slot_of(p->waves, kernel);
     return of->kernel ? of : NULL;
 }
 

@@ -12,8 +12,8 @@ bool gp_scope_over(const gp_scope *s) {
     return s->kind == GP_SCOPE_BUDGET && (s->waits > s->max || s->wait_ns > s->stall_ns);
 }
 
-/* The lines that waited in the scope, as many as it remembers. */
-static void put_lines(FILE *f, const gp_scope *s) {
+/* The lines that waited in the scope, as far as it remembers them. */
+static void write_lines(FILE *f, const gp_scope *s) {
     char file[200], took[32];
     for (int i = 0; i < s->nlines; i++) {
         const char *name =
@@ -39,7 +39,7 @@ char *gp_scope_text(const gp_scope *s) {
             gp_kind_now(s->sim, kind));
     if (s->stall_ns < UINT64_MAX)
         fprintf(f, ", at most %s allowed", gp_time_text((double)s->stall_ns, took, sizeof took));
-    put_lines(f, s);
+    write_lines(f, s);
     if (!fclose(f)) return text;
     free(text);
     return NULL;

@@ -11,7 +11,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_ledger {
     gp_sync_line *lines;
-    int nlines, room;
+    int nlines, capacity;
     int *slots;            /* hash table of 1 + index into lines, 2 * room of them; 0: free */
     gp_sync_event *events; /* a ring */
     uint64_t nevents;
@@ -48,7 +48,7 @@ static bool same(const gp_sync_line *l, const gp_sync_event *e) {
 }
 
 static int *slot(const gp_sync_event *e) {
-    size_t mask = (size_t)book.room * 2 - 1, at = hash(e) & mask;
+    size_t mask = (size_t)book.capacity * 2 - 1, at = hash(e) & mask;
     while (book.slots[at] && !same(&book.lines[book.slots[at] - 1], e)) at = (at + 1) & mask;
     return &book.slots[at];
 }
@@ -61,14 +61,14 @@ static gp_sync_event key_of(const gp_sync_line *l) {
 
 /* With the lock held. Numbers of lines stay; their slots are recomputed. */
 static bool grow(void) {
-    int n = book.room ? book.room * 2 : 64;
+    int n = book.capacity ? book.capacity * 2 : 64;
     gp_sync_line *more = realloc(book.lines, (size_t)n * sizeof *more);
     if (more) book.lines = more;
     int *table = more ? calloc((size_t)n * 2, sizeof *table) : NULL;
     if (!table) return false;
     free(book.slots);
     book.slots = table;
-    book.room = n;
+    book.capacity = n;
     for (int i = 0; i < book.nlines; i++) {
         gp_sync_event key = key_of(&book.lines[i]);
         *slot(&key) = i + 1;
@@ -78,7 +78,7 @@ static bool grow(void) {
 
 /* The line of e, made on demand; -1: no memory. */
 static int line_of(const gp_sync_event *e) {
-    if (book.nlines == book.room && !grow()) return -1;
+    if (book.nlines == book.capacity && !grow()) return -1;
     int *s = slot(e);
     if (!*s) {
         gp_sync_line *l = &book.lines[book.nlines];
@@ -200,7 +200,7 @@ void gp_sync_reset(void) {
     book.nlines = nidle = 0;
     book.nevents = 0;
     book.lost = (gp_sync_line){0};
-    if (book.slots) memset(book.slots, 0, (size_t)book.room * 2 * sizeof *book.slots);
+    if (book.slots) memset(book.slots, 0, (size_t)book.capacity * 2 * sizeof *book.slots);
     atomic_store(&gp_hook.launch, NULL);
     gp_unlock(&lock);
 }

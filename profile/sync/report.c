@@ -54,11 +54,13 @@ typedef struct layout {
 static void share(layout *w, int numbers, int numbers_few) {
     if (!w->columns || w->first + w->second + numbers <= w->columns) return;
     w->few = numbers + 2 * NAMES_LEAST > w->columns;
-    int room = w->columns - (w->few ? numbers_few : numbers), *first = &w->first,
+    int names_width = w->columns - (w->few ? numbers_few : numbers), *first = &w->first,
         *second = &w->second;
-    if (*first + *second <= room) return;
-    if (*second > NAMES_LEAST) *second = room - *first > NAMES_LEAST ? room - *first : NAMES_LEAST;
-    if (*first > NAMES_LEAST) *first = room - *second > NAMES_LEAST ? room - *second : NAMES_LEAST;
+    if (*first + *second <= names_width) return;
+    if (*second > NAMES_LEAST)
+        *second = names_width - *first > NAMES_LEAST ? names_width - *first : NAMES_LEAST;
+    if (*first > NAMES_LEAST)
+        *first = names_width - *second > NAMES_LEAST ? names_width - *second : NAMES_LEAST;
 }
 
 /* Writes text, shortened and padded to that many columns. */

@@ -58,10 +58,10 @@ size_t gp_choices_common(const gp_choices *c) {
 
 /* Prints as much of help as fits into that many columns; its width is its length unless it has
  * non-ASCII characters, and then it is cut early. */
-static void print_help(const char *help, int room) {
-    if (!help || room < 8) return;
+static void print_help(const char *help, int width) {
+    if (!help || width < 8) return;
     int n = (int)strlen(help);
-    if (n > room) n = room;
+    if (n > width) n = width;
     while (n && (help[n] & 0xc0) == 0x80) n--;
     printf("%s%.*s%s", gp_screen_style(GP_STYLE_COMMENT), n, help, gp_screen_style(GP_STYLE_PLAIN));
 }

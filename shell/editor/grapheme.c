@@ -148,7 +148,7 @@ static const char *text_of(wchar_t c) {
 }
 
 /* Writes the bytes of c, which is not a replacement, to out; returns their number. */
-static size_t put_point(char *out, wchar_t c) {
+static size_t encode_point(char *out, wchar_t c) {
     mbstate_t state = {0};
     if (c >= 0 && c < 0x80) return *out = (char)c, 1;
     size_t n = wcrtomb(out, c, &state);
@@ -158,7 +158,7 @@ static size_t put_point(char *out, wchar_t c) {
 /* As gp_cluster_decode; the function gives the text of replacements, or reports that c is not
  * one. */
 static char *decode(const wchar_t *line, size_t n, size_t *at, const char *(*as)(wchar_t)) {
-    size_t bytes = 1, done = 0, place = 0;
+    size_t bytes = 1, done = 0, column = 0;
     for (size_t i = 0; i < n; i++) {
         const char *text = as(line[i]);
         bytes += text ? strlen(text) : MB_LEN_MAX;
@@ -166,14 +166,14 @@ static char *decode(const wchar_t *line, size_t n, size_t *at, const char *(*as)
     char *out = malloc(bytes);
     for (size_t i = 0; out && i < n; i++) {
         const char *text = as(line[i]);
-        size_t len = text ? strlen(text) : put_point(out + done, line[i]);
-        if (i == *at) place = done;
+        size_t len = text ? strlen(text) : encode_point(out + done, line[i]);
+        if (i == *at) column = done;
         if (text) memcpy(out + done, text, len);
         done += len;
     }
-    if (*at >= n) place = done;
+    if (*at >= n) column = done;
     if (out) out[done] = 0;
-    *at = place;
+    *at = column;
     return out;
 }
 

@@ -99,7 +99,7 @@ static int peek(int i) {
     return i < nback ? (unsigned char)back[i] : -1;
 }
 
-static void take(int n) {
+static void consume(int n) {
     nback -= n;
     memmove(back, back + n, (size_t)nback);
 }
@@ -108,7 +108,7 @@ static bool next_byte(char *c, void (*resized)(void)) {
     ssize_t n;
     if (nback) {
         *c = back[0];
-        take(1);
+        consume(1);
         return true;
     }
     if (!wait_for_key(resized)) return false;
@@ -194,18 +194,18 @@ static wchar_t escape(void) {
     if (n == 0) return 033;
     if (n > 4 && !is_bound(n) && !memcmp(back, "[1;", 3) &&
         strchr(arrows, last)) { /* with Shift or similar */
-        take(n - 2);
+        consume(n - 2);
         back[0] = '[', n = 2;
     }
     if (n == 2 && (last == 'A' || last == 'B'))
-        return take(2), last == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
+        return consume(2), last == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
     if (n == sizeof paste - 1 && !memcmp(back, paste, sizeof paste - 1))
-        return take(n), GP_KEY_PASTE;
+        return consume(n), GP_KEY_PASTE;
     bool known =
         n == 2 ? strchr(arrows, last) != NULL : n == 3 && last == '~' && strchr(keys, back[1]);
     if (is_bound(n) || (known && !whole)) return 033;
     wchar_t key = known ? own_key(back[1]) : 0;
-    take(n);
+    consume(n);
     return key;
 }
 

@@ -116,7 +116,7 @@ static void settle_height(const char *text) {
 
 /* When a letter overwrites the last one of a full row, libedit moves to the row after the text's
  * end, without checking that it has one: this adds rows. */
-static void make_room(int end) {
+static void add_rows(int end) {
     char rows[16];
     gp_picture_erase();
     gp_picture.told = end + 3;
@@ -135,7 +135,7 @@ void gp_picture_settle(void) {
     settle_height(text);
     int end = row_at(text, strlen(text));
     gp_picture.overhangs = line->lastchar - line->cursor == 1 && row_at(text, cursor) < end;
-    if (gp_picture.overhangs && end + 1 == gp_picture.told) make_room(end);
+    if (gp_picture.overhangs && end + 1 == gp_picture.told) add_rows(end);
     if (gp_picture.tall) el_set(gp_picture.el, EL_REFRESH);
 }
 

@@ -54,7 +54,7 @@ static gp_spot wrap(gp_spot at, int columns) {
 }
 
 /* The cell of a character of that width when `at` is free. */
-static gp_spot place(gp_spot at, int w, int columns) {
+static gp_spot wrapped(gp_spot at, int w, int columns) {
     return w > 1 && at.col + w > columns ? (gp_spot){at.row + 1, 0} : at;
 }
 
@@ -69,7 +69,7 @@ static gp_spot step(gp_spot at, const char *s, int columns, size_t *n) {
         return at;
     }
     *n = character(s, &w);
-    at = place(at, w, columns);
+    at = wrapped(at, w, columns);
     return wrap((gp_spot){at.row, at.col + w}, columns);
 }
 
@@ -83,7 +83,7 @@ gp_spot gp_screen_at(const char *prompt, const char *text, size_t pos, int colum
     at = walk(at, text, pos, columns);
     int w = 1;
     if (text[pos] && text[pos] != '\n') character(text + pos, &w);
-    return place(at, w, columns);
+    return wrapped(at, w, columns);
 }
 
 int gp_screen_width(const char *text) {
@@ -126,7 +126,7 @@ static int look(const char *s, const char **as) {
 /* Terminals disagree about the width of characters of several code points: such a one gets w empty
  * cells, and the cursor is moved past them, wherever it was left. At the edge the terminal must not
  * continue on the next row. */
-static void put_odd(FILE *out, const char *text, gp_spot at, int w) {
+static void print_odd(FILE *out, const char *text, gp_spot at, int w) {
     fprintf(out, "\033[?7l%*s", w, "");
     gp_screen_move(out, at, at);
     fprintf(out, "%s\033[?7h", text);
@@ -143,12 +143,12 @@ static gp_spot paint_rows(FILE *out, const char *text, const unsigned char *styl
         const char *as = NULL;
         bool blank = text[i] == '\n' || text[i] == '\t';
         int w = blank ? 0 : look(text + i, &as);
-        if (!blank) at = place(at, w, columns);
+        if (!blank) at = wrapped(at, w, columns);
         gp_spot next = step(at, text + i, columns, &len);
         if (!blank && at.row >= from && at.row <= to) {
             if (pen.row != at.row || pen.col != at.col) gp_screen_move(out, pen, at);
             if (style[i] != now) fputs(gp_screen_style(now = style[i]), out);
-            if (as) put_odd(out, as, at, w), odd = true;
+            if (as) print_odd(out, as, at, w), odd = true;
             else fwrite(text + i, 1, len, out);
             pen = (gp_spot){at.row, as ? -1 : at.col + w};
         }

@@ -13,7 +13,7 @@
 #include "tensor/device/stream/hazard.h"
 #include "tensor/intercept.h"
 
-_Thread_local bool gp_grads_apart;
+_Thread_local bool gp_grads_separate;
 
 enum { NODES = 16, INPUTS = 8 }; /* for which no memory is allocated */
 
@@ -273,9 +273,9 @@ static bool prepare(walk *w, gp_node *n) {
     v->need = w->need;
     v->failed = false;
     if (n->nin > INPUTS) {
-        char *room = malloc((size_t)n->nin * (2 * sizeof(gp_tensor *) + sizeof(bool)));
-        if (!room) return gp_fail("backward: out of memory");
-        v->x = (gp_tensor **)room;
+        char *memory = malloc((size_t)n->nin * (2 * sizeof(gp_tensor *) + sizeof(bool)));
+        if (!memory) return gp_fail("backward: out of memory");
+        v->x = (gp_tensor **)memory;
         v->need = (bool *)(v->x + 2 * n->nin);
     }
     v->dx = v->x + n->nin;
@@ -479,9 +479,9 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                        "backward on its result");
     begin_walk(&w, opts);
     int off = gp_no_grad;
-    bool apart = gp_grads_apart;
+    bool separate = gp_grads_separate;
     gp_no_grad = opts->create ? 0 : 1;
-    gp_grads_apart = opts->inputs != NULL;
+    gp_grads_separate = opts->inputs != NULL;
     gp_autocast_pause(); /* gradients have the dtypes of the forward's ops */
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
     ok = ok && gp_survey_nodes(w.heap, w.n, !opts->inputs, &w.ahead);
@@ -491,7 +491,7 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
     gp_srcloc_set_forward((gp_srcloc){0});
     ok = gp_walk_end(ok);
     gp_no_grad = off;
-    gp_grads_apart = apart;
+    gp_grads_separate = separate;
     gp_autocast_resume();
     if (w.heap != w.nodes) free(w.heap);
     if (w.v.pool != w.v.first) free(w.v.pool);

@@ -33,7 +33,7 @@ static void spaces(reader *r) {
 }
 
 /* Whether `what` comes next; if so, reads it. */
-static bool take(reader *r, const char *what) {
+static bool accept(reader *r, const char *what) {
     spaces(r);
     size_t n = strlen(what);
     if (strncmp(r->at, what, n)) return false;
@@ -41,7 +41,7 @@ static bool take(reader *r, const char *what) {
     return true;
 }
 
-static gp_value run(reader *r, const gp_op *op, const gp_value *arg, int n) {
+static gp_value call_op(reader *r, const gp_op *op, const gp_value *arg, int n) {
     gp_call c;
     if (r->v->failed || r->depth) return number(0);
     gp_call_begin(&c, op);
@@ -103,7 +103,7 @@ enum { OPERATORS = sizeof operators / sizeof *operators, LEVELS = 6 };
 
 static gp_value combine(reader *r, const struct operator* o, gp_value a, gp_value b) {
     if (a.kind == GP_NUMBER && b.kind == GP_NUMBER) return number(o->of_numbers(a.f, b.f));
-    return run(r, o->op, (gp_value[]){a, b}, 2);
+    return call_op(r, o->op, (gp_value[]){a, b}, 2);
 }
 
 /* ---- names and functions ---- */
@@ -131,10 +131,10 @@ static gp_value call(reader *r, const char *name, size_t n) {
     do {
         arg[count] = any(r);
         tensor |= arg[count++].kind == GP_TENSOR;
-    } while (count < 3 && take(r, ","));
-    take(r, ")");
+    } while (count < 3 && accept(r, ","));
+    accept(r, ")");
     if (!tensor) arg[0] = as_tensor(r, arg[0]);
-    return run(r, function(name, n), arg, count);
+    return call_op(r, function(name, n), arg, count);
 }
 
 /* x within a branch: 1 where that is not taken, or an infinity there, times the gradient 0, is
@@ -143,7 +143,8 @@ static gp_value safe(reader *r, gp_value x, const branch *b) {
     if (!b || x.kind != GP_TENSOR) return x;
     x = safe(r, x, b->outer);
     gp_value one = number(1);
-    return run(r, GP_OP(where), (gp_value[]){b->cond, b->taken ? x : one, b->taken ? one : x}, 3);
+    return call_op(r, GP_OP(where), (gp_value[]){b->cond, b->taken ? x : one, b->taken ? one : x},
+                   3);
 }
 
 static gp_value named(reader *r, const char *name, size_t n) {
@@ -156,14 +157,14 @@ static gp_value named(reader *r, const char *name, size_t n) {
 }
 
 static gp_value primary(reader *r) {
-    if (take(r, "(")) {
+    if (accept(r, "(")) {
         gp_value x = any(r);
-        take(r, ")");
+        accept(r, ")");
         return x;
     }
-    if (take(r, "-")) {
+    if (accept(r, "-")) {
         gp_value x = primary(r);
-        return x.kind == GP_NUMBER ? number(-x.f) : run(r, GP_OP(neg), &x, 1);
+        return x.kind == GP_NUMBER ? number(-x.f) : call_op(r, GP_OP(neg), &x, 1);
     }
     spaces(r);
     const char *name = r->at;
@@ -176,7 +177,7 @@ static gp_value primary(reader *r) {
         return number(f);
     }
     r->at += n;
-    return take(r, "(") ? call(r, name, n) : named(r, name, n);
+    return accept(r, "(") ? call(r, name, n) : named(r, name, n);
 }
 
 static gp_value binary(reader *r, int level) {
@@ -184,7 +185,7 @@ static gp_value binary(reader *r, int level) {
     gp_value a = binary(r, level + 1);
     for (int i = 0; i < OPERATORS; i++) {
         const struct operator* o = & operators[i];
-        if (o->level != level || !take(r, o->text)) continue;
+        if (o->level != level || !accept(r, o->text)) continue;
         a = combine(r, o, a, binary(r, level + 1));
         i = -1; /* look for another operator of this level */
     }
@@ -206,12 +207,12 @@ static gp_value read_branch(reader *r, gp_value cond, bool taken) {
 
 static gp_value any(reader *r) {
     gp_value cond = binary(r, 0);
-    if (!take(r, "?")) return cond;
+    if (!accept(r, "?")) return cond;
     gp_value yes = read_branch(r, cond, true);
-    take(r, ":");
+    accept(r, ":");
     gp_value no = read_branch(r, cond, false);
     if (cond.kind == GP_NUMBER) return cond.f != 0 ? yes : no;
-    return run(r, GP_OP(where), (gp_value[]){cond, yes, no}, 3);
+    return call_op(r, GP_OP(where), (gp_value[]){cond, yes, no}, 3);
 }
 
 void gp_formula_set(gp_formula_vars *vars, char name, gp_value value) {

@@ -68,7 +68,7 @@ static bool add_arg(gp_vjp *vjp, gp_call *c, char letter, va_list *ap) {
 }
 
 /* fmt: a letter for each argument, see grad.h. After a failure, nothing more runs in this step. */
-static bool run(gp_vjp *v, gp_call *c, const char *fmt, va_list *ap) {
+static bool call_op(gp_vjp *v, gp_call *c, const char *fmt, va_list *ap) {
     if (v->failed) return false;
     for (; *fmt; fmt++)
         if (!add_arg(v, c, *fmt, ap)) return v->failed = true, false;
@@ -82,7 +82,7 @@ gp_tensor *gp_do(gp_vjp *v, const gp_op *op, const char *fmt, ...) {
     va_list ap;
     gp_call_begin(&c, op);
     va_start(ap, fmt);
-    bool ok = run(v, &c, fmt, &ap);
+    bool ok = call_op(v, &c, fmt, &ap);
     va_end(ap);
     if (!ok) return NULL;
     for (int i = 1; i < c.nout; i++) gp_tensor_unref(c.out[i]);
@@ -95,7 +95,7 @@ gp_tensor *gp_do_in(gp_vjp *v, gp_tensor *into, const gp_op *op, const char *fmt
     gp_call_begin(&c, op);
     c.into = into;
     va_start(ap, fmt);
-    bool ok = into && run(v, &c, fmt, &ap);
+    bool ok = into && call_op(v, &c, fmt, &ap);
     va_end(ap);
     return ok ? gp_keep(v, c.out[0]) : NULL;
 }
@@ -105,7 +105,7 @@ bool gp_do_all(gp_vjp *v, gp_tensor **out, const gp_op *op, const char *fmt, ...
     va_list ap;
     gp_call_begin(&c, op);
     va_start(ap, fmt);
-    bool ok = run(v, &c, fmt, &ap);
+    bool ok = call_op(v, &c, fmt, &ap);
     va_end(ap);
     for (int i = 0; ok && i < c.nout; i++) out[i] = gp_keep(v, c.out[i]);
     return ok && !v->failed;

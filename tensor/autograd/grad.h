@@ -124,5 +124,5 @@ bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
  * nothing, where there is no walk, or another fn. */
 bool gp_backward_after(bool (*fn)(void *ctx, bool ok), void *ctx);
 /* Whether the walk under way has opts->inputs: leaves keep what they have. */
-extern _Thread_local bool gp_grads_apart;
+extern _Thread_local bool gp_grads_separate;
 #endif

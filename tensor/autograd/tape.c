@@ -117,7 +117,7 @@ static void keeps_spare(void) {
 
 /* Memory for a node of that many bytes, uninitialised; nodes of common ops come from the spare
  * ones. */
-static gp_node *take(size_t bytes) {
+static gp_node *new_node(size_t bytes) {
     gp_node *n = bytes <= SMALL ? spare.first : NULL;
     if (n) {
         spare.first = n->next;
@@ -169,7 +169,7 @@ void gp_node_unref(gp_node *n) {
 gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints, int nin) {
     size_t bytes = sizeof(gp_node) + (size_t)nargs * sizeof(gp_value) +
                    (size_t)nints * sizeof(int64_t) + (size_t)nin * sizeof(gp_input);
-    gp_node *n = take(bytes);
+    gp_node *n = new_node(bytes);
     if (!n) return gp_fail_null("out of memory");
     bool small = n->small;
     memset(n, 0, offsetof(gp_node, out));

@@ -91,7 +91,7 @@ static entry *add(gp_intern *set, uint64_t h, const void *bytes, size_t n) {
     return *head = e;
 }
 
-const void *gp_intern_put(gp_intern *set, const void *bytes, size_t n) {
+const void *gp_intern_add(gp_intern *set, const void *bytes, size_t n) {
     uint64_t h = hash(bytes, n);
     gp_lock(&set->lock);
     entry *e = find(set, h, bytes, n);
@@ -118,5 +118,5 @@ static gp_intern *text_set(void) {
 
 const char *gp_intern_text(const char *text) {
     gp_intern *set = text_set();
-    return set ? gp_intern_put(set, text, strlen(text)) : NULL;
+    return set ? gp_intern_add(set, text, strlen(text)) : NULL;
 }

@@ -12,7 +12,7 @@ void gp_intern_free(gp_intern *set); /* NULL is fine */
 
 /* The set's copy of n bytes, 8-byte aligned and followed by a NUL; lives as long as the set. NULL
  * when out of memory. Any thread may call. */
-const void *gp_intern_put(gp_intern *set, const void *bytes, size_t n);
+const void *gp_intern_add(gp_intern *set, const void *bytes, size_t n);
 /* Bytes of a stored string. */
 size_t gp_intern_size(const void *stored);
 

@@ -46,13 +46,13 @@ static bool saves_launches(const gp_capture *k) {
 
 /* ---- making them ---- */
 
-static bool begin_segment(gp_capture_graphs *g, int first, int *room) {
-    if (g->nsegments == *room) {
-        int more = *room ? 2 * *room : 16;
+static bool begin_segment(gp_capture_graphs *g, int first, int *capacity) {
+    if (g->nsegments == *capacity) {
+        int more = *capacity ? 2 * *capacity : 16;
         gp_segment *to = realloc(g->segment, (size_t)more * sizeof *to);
         if (!to) return gp_fail("capture: out of memory");
         g->segment = to;
-        *room = more;
+        *capacity = more;
     }
     g->segment[g->nsegments++] = (gp_segment){.first = first};
     return true;
@@ -92,11 +92,11 @@ static bool fits(const gp_replay_values *v, gp_stream *s, int i) {
 
 static bool make_segments(gp_capture *k, gp_capture_graphs *g) {
     gp_replay_values v = {.capture = k, .address = g->address};
-    int room = 0;
+    int capacity = 0;
     bool was = false, branches = k->nlanes > 1 && g->stream->dev->vt->graph_part;
     for (int i = 0; i < k->ncalls; i++) {
         bool now = fits(&v, g->stream, i);
-        if ((!i || now != was) && !begin_segment(g, i, &room)) return false;
+        if ((!i || now != was) && !begin_segment(g, i, &capacity)) return false;
         g->segment[g->nsegments - 1].n++;
         was = now;
         if (now) g->segment[g->nsegments - 1].graph = k; /* made below */
@@ -180,7 +180,7 @@ bool gp_capture_graphs_launch(const gp_replay_values *v) {
     for (int i = 0; ok && i < g->nsegments; i++) {
         const gp_segment *part = &g->segment[i];
         for (int c = 0; ok && c < (part->graph ? 1 : part->n); c++) {
-            if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
+            if (s->dev->vt->full(s) && !gp_wait_not_full(s)) return false;
             if (hook) hook(s);
             ok = part->graph ? s->dev->vt->graph_launch(s, part->graph)
                              : gp_capture_launch(v, part->first + c, s);

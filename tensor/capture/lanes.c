@@ -102,7 +102,7 @@ static void divide(plan *p) {
  * do what they did. */
 static bool reorder(plan *p) {
     gp_capture *k = p->k;
-    gp_recorded **to = malloc((size_t)k->room_calls * sizeof *to);
+    gp_recorded **to = malloc((size_t)k->calls_capacity * sizeof *to);
     int *at = malloc((size_t)k->ncalls * sizeof *at);
     for (int i = 1; i < k->nparts; i++) k->part[i].first = k->part[i - 1].first + k->part[i - 1].n;
     for (int i = 0; i < k->nparts; i++) k->part[i].n = 0;

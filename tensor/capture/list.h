@@ -109,14 +109,14 @@ typedef struct gp_capture_graphs {
 struct gp_capture {
     gp_stream *stream; /* the caller's; during the recording that of the first call; NULL: none */
     gp_srcloc loc;     /* of the first call */
-    int ncalls, room_calls;
+    int ncalls, calls_capacity;
     gp_recorded **call;
     gp_stream *home[GP_MAX_DEVICES]; /* the caller's, by the slot of their device; NULL: default */
     int nlanes;
     gp_stream *lane[GP_CAPTURE_LANES]; /* references; the first is the caller's in the recording */
     int nparts;                        /* in an order in which each follows those that it must */
     gp_capture_span *part;
-    int nslots, room_slots;
+    int nslots, slots_capacity;
     gp_capture_slot *slot;
     int *bucket; /* slots by the address of their storage; NULL after the recording */
     int ninputs, nresults;
@@ -124,9 +124,9 @@ struct gp_capture {
     gp_tensor *input[GP_CAPTURE_INPUTS]; /* references, while it is recorded */
     int input_slot[GP_CAPTURE_INPUTS], arg[GP_CAPTURE_INPUTS];
     gp_capture_output result[GP_CAPTURE_RESULTS];
-    int nleaves, room_leaves;
+    int nleaves, leaves_capacity;
     gp_captured_leaf *leaf;
-    int nnumbers, room_numbers;
+    int nnumbers, numbers_capacity;
     int *number; /* the argument of its call that is one */
     int no_grad;
     gp_rng rng; /* at the beginning */

@@ -17,7 +17,8 @@ static int find_slot(const gp_capture *k, const gp_storage *st) {
 }
 
 /* How a replay gives t. False with a message. what: "result 1" */
-static bool place(gp_capture *k, gp_capture_output *g, gp_tensor *t, const char *what, int n) {
+static bool plan_output(gp_capture *k, gp_capture_output *g, gp_tensor *t, const char *what,
+                        int n) {
     int i = find_slot(k, t->storage);
     gp_capture_slot *s = i < 0 ? NULL : &k->slot[i];
     for (int j = 0; j < k->ninputs; j++)
@@ -37,7 +38,7 @@ static bool place(gp_capture *k, gp_capture_output *g, gp_tensor *t, const char 
     return true;
 }
 
-static bool place_results(gp_capture *k, gp_tensor *const *results, int n) {
+static bool plan_results(gp_capture *k, gp_tensor *const *results, int n) {
     for (int i = 0; i < n; i++) {
         gp_tensor *t = results[i];
         gp_node *node = gp_tensor_node(t);
@@ -47,7 +48,7 @@ static bool place_results(gp_capture *k, gp_tensor *const *results, int n) {
                            "no_grad, or return the tensor's :detach()",
                            i + 1, node->op->name, node->loc.file ? node->loc.file : "?",
                            node->loc.line);
-        if (!place(k, &k->result[i], t, "result", i + 1)) return false;
+        if (!plan_output(k, &k->result[i], t, "result", i + 1)) return false;
         if (k->result[i].how == GP_GIVE_ARRAY) k->slot[k->result[i].slot].result = true;
         k->nresults++;
     }
@@ -77,7 +78,7 @@ static void drop_own_leaves(gp_capture *k) {
 }
 
 /* A gradient that was read must be there in the next call: one that accumulates. */
-static bool place_leaves(gp_capture *k) {
+static bool plan_leaves(gp_capture *k) {
     for (int i = 0; i < k->nleaves; i++) {
         gp_captured_leaf *l = &k->leaf[i];
         gp_tensor *g = l->leaf->grad;
@@ -88,7 +89,7 @@ static bool place_leaves(gp_capture *k) {
                            "(zero_grad)",
                            l->loc.file ? l->loc.file : "?", l->loc.line);
         }
-        if (g && !place(k, &l->after, g, "gradient", i + 1)) return false;
+        if (g && !plan_output(k, &l->after, g, "gradient", i + 1)) return false;
     }
     return true;
 }
@@ -139,7 +140,7 @@ typedef struct blocks {
     size_t top;
 } blocks;
 
-static size_t take(blocks *b, size_t bytes) {
+static size_t allocate(blocks *b, size_t bytes) {
     int best = -1;
     for (int i = 0; i < b->n; i++)
         if (b->gap[i].bytes >= bytes && (best < 0 || b->gap[i].bytes < b->gap[best].bytes))
@@ -189,8 +190,8 @@ static void list_slots(const gp_capture *k, by_call *l, bool last) {
 
 /* Gives each slot that is OURS a place in the block, which those that one lane uses, and not at the
  * same time, share; returns the block's size. */
-static size_t pack(gp_capture *k, int *room, gap *gaps) {
-    by_call first = {room, room + k->ncalls}, last = {first.next + k->nslots, NULL};
+static size_t pack(gp_capture *k, int *memory, gap *gaps) {
+    by_call first = {memory, memory + k->ncalls}, last = {first.next + k->nslots, NULL};
     size_t top = 0;
     last.next = last.head + k->ncalls;
     list_slots(k, &first, false);
@@ -199,7 +200,7 @@ static size_t pack(gp_capture *k, int *room, gap *gaps) {
         blocks b = {.gap = gaps, .top = top};
         for (int c = 0; c < k->ncalls; c++) {
             for (int i = first.head[c]; i >= 0; i = first.next[i])
-                if (k->slot[i].lane == lane) k->slot[i].at = take(&b, rounded(&k->slot[i]));
+                if (k->slot[i].lane == lane) k->slot[i].at = allocate(&b, rounded(&k->slot[i]));
             for (int i = last.head[c]; i >= 0 && lane < GP_CAPTURE_LANES; i = last.next[i])
                 if (k->slot[i].lane == lane) give_back(&b, k->slot[i].at, rounded(&k->slot[i]));
         }
@@ -211,11 +212,11 @@ static size_t pack(gp_capture *k, int *room, gap *gaps) {
 /* There is one in any case: replays on several streams follow one another by it. */
 static bool make_block(gp_capture *k) {
     size_t n = (size_t)k->ncalls + (size_t)k->nslots;
-    int *room = malloc(2 * n * sizeof *room + 1);
+    int *memory = malloc(2 * n * sizeof *memory + 1);
     gap *gaps = malloc((size_t)(k->nslots + 1) * sizeof *gaps);
-    bool ok = room && gaps;
-    size_t bytes = ok ? pack(k, room, gaps) : 0;
-    free(room);
+    bool ok = memory && gaps;
+    size_t bytes = ok ? pack(k, memory, gaps) : 0;
+    free(memory);
     free(gaps);
     if (!ok) return gp_fail("capture: out of memory");
     if (!k->ncalls) return true;
@@ -290,9 +291,9 @@ bool gp_capture_plan(gp_capture *k, gp_tensor *const *results, int n, bool *agai
         return gp_fail("capture: something that a replay would not repeat was refused in the "
                        "function, which went on all the same");
     if (gp_generator.seed == k->rng.seed) k->draws = gp_generator.counter - k->rng.counter;
-    bool ok = place_results(k, results, n);
+    bool ok = plan_results(k, results, n);
     if (ok) cut_results(k, results);
-    ok = ok && place_leaves(k) && check_held(k) && gp_capture_divide(k) && make_block(k) &&
+    ok = ok && plan_leaves(k) && check_held(k) && gp_capture_divide(k) && make_block(k) &&
          number_dynamic(k) && fix_calls(k);
     *again = k->again;
     if (ok) release_inputs(k);

@@ -15,17 +15,17 @@ enum { BUCKETS = 4096 };
 _Thread_local gp_capture *gp_capturing;
 
 /* Makes room for one more in an array of entries of that size. */
-static bool make_room(void *array, int n, int *room, size_t size) {
+static bool reserve(void *array, int n, int *capacity, size_t size) {
     void **at = array;
-    if (n < *room) return true;
-    int more = *room ? 2 * *room : 32;
+    if (n < *capacity) return true;
+    int more = *capacity ? 2 * *capacity : 32;
     void *to = realloc(*at, (size_t)more * size);
     if (!to) return gp_fail("capture: out of memory");
     *at = to;
-    *room = more;
+    *capacity = more;
     return true;
 }
-#define ROOM(array, n, room) make_room(&(array), n, &(room), sizeof *(array))
+#define RESERVE(array, n, capacity) reserve(&(array), n, &(capacity), sizeof *(array))
 
 /* ---- storages ---- */
 
@@ -42,7 +42,7 @@ static int find(const gp_capture *k, const gp_storage *st) {
 
 /* Adds a slot for st, which has none. -1 with a message. */
 static int add(gp_capture *k, gp_storage *st, gp_capture_slot_kind kind, bool made) {
-    if (!ROOM(k->slot, k->nslots, k->room_slots)) return -1;
+    if (!RESERVE(k->slot, k->nslots, k->slots_capacity)) return -1;
     unsigned b = bucket_of(st);
     k->slot[k->nslots] = (gp_capture_slot){.kind = (uint8_t)kind,
                                            .made = made,
@@ -243,7 +243,7 @@ static bool small_at_home(const gp_capture *k, const gp_call *c) {
 static bool note_call(const gp_call *c) {
     gp_capture *k = gp_capturing;
     gp_recorded *r =
-        one_device(k, c) && ROOM(k->call, k->ncalls, k->room_calls) ? copy_of(c) : NULL;
+        one_device(k, c) && RESERVE(k->call, k->ncalls, k->calls_capacity) ? copy_of(c) : NULL;
     if (!r) return k->failed = true, false;
     gp_capture_begin_call(k, r, small_at_home(k, c) ? k->lane[0] : c->stream);
     if (!note_arrays(k, c, r)) return free_call(r), k->failed = true, false;
@@ -267,7 +267,7 @@ bool gp_capture_number(const char *name, double value, bool *found) {
     int i = r ? argument(&r->call, name) : -1;
     *found = i >= 0 && r->call.arg[i].f == value;
     if (!*found) return true;
-    if (!ROOM(k->number, k->nnumbers, k->room_numbers)) return k->failed = true, false;
+    if (!RESERVE(k->number, k->nnumbers, k->numbers_capacity)) return k->failed = true, false;
     if (!r->nnumbers++) r->numbers = k->nnumbers;
     k->number[k->nnumbers++] = i;
     return true;
@@ -319,7 +319,7 @@ static bool note_leaf(gp_leaf *l, bool writes) {
     gp_capture *k = gp_capturing;
     for (int i = 0; i < k->nleaves; i++)
         if (k->leaf[i].leaf == l) return true;
-    if (!ROOM(k->leaf, k->nleaves, k->room_leaves)) return false;
+    if (!RESERVE(k->leaf, k->nleaves, k->leaves_capacity)) return false;
     gp_captured_leaf *c = &k->leaf[k->nleaves++];
     *c = (gp_captured_leaf){.leaf = l, .input = -1, .read = !writes, .loc = gp_srcloc_here()};
     l->refs++;

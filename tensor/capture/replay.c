@@ -325,13 +325,13 @@ static bool queue_part(const gp_replay_values *v, const gp_capture_span *e, gp_s
     bool hooked = GP_HOOK(op_begin) != NULL;
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     for (int i = e->first; (hooked || !vt->replay) && i < e->first + e->n; i++) {
-        if (vt->full(s) && !gp_wait_room(s)) return false;
+        if (vt->full(s) && !gp_wait_not_full(s)) return false;
         set_last(s, &call[i]->call);
         if (hook) hook(s);
         if (!gp_capture_launch(v, i, s)) return false;
     }
     if (hooked || !vt->replay) return true;
-    if (vt->full(s) && !gp_wait_room(s)) return false;
+    if (vt->full(s) && !gp_wait_not_full(s)) return false;
     set_last(s, &call[e->first + e->n - 1]->call);
     if (hook) hook(s);
     gp_replay_values part = *v;
@@ -359,7 +359,7 @@ static bool launch(replay *p) {
     if (gp_thread_loader())
         return gp_fail("capture: a loader's workers compute on the cpu, not on %s", s->dev->name);
     if (atomic_load_explicit(&gp_failures_unread, memory_order_relaxed) >= GP_FAILURES_UNREAD &&
-        gp_failure_take(s, UINT64_MAX))
+        gp_failure_collect(s, UINT64_MAX))
         return false;
     if (!each_outside(p, order_outside) || !order_block(p)) return false;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
@@ -372,7 +372,7 @@ static bool launch(replay *p) {
 
 /* ---- the whole ---- */
 
-static bool run(replay *p, gp_tensor **out) {
+static bool replay_calls(replay *p, gp_tensor **out) {
     gp_capture *k = p->k;
     if (!allocate(p) || !give_all(p, out)) return false;
     if (!k->ncalls) return true;
@@ -382,16 +382,16 @@ static bool run(replay *p, gp_tensor **out) {
 }
 
 /* The body of gp_capture_replay, with room for what it needs. */
-static bool replay_in(replay *p, void **room, gp_tensor **out) {
+static bool replay_in(replay *p, void **memory, gp_tensor **out) {
     gp_capture *k = p->k;
-    p->given = (gp_storage **)room;
-    p->after = (gp_tensor **)(room + k->ndynamic);
-    p->leaf = (gp_leaf **)(room + k->ndynamic + k->nleaves);
-    p->v.address = (char **)(room + k->ndynamic + 2 * k->nleaves);
+    p->given = (gp_storage **)memory;
+    p->after = (gp_tensor **)(memory + k->ndynamic);
+    p->leaf = (gp_leaf **)(memory + k->ndynamic + k->nleaves);
+    p->v.address = (char **)(memory + k->ndynamic + 2 * k->nleaves);
     if (!gp_capture_same_leaves(k, p->in, p->leaf)) return false;
     p->graphs = p->stream && gp_capture_graphs_ready(k, p->stream, p->leaf);
     if (p->graphs) p->v.address = k->graphs->address;
-    bool ok = run(p, out);
+    bool ok = replay_calls(p, out);
     if (ok) set_leaves(p);
     else release(p, out);
     for (int i = 0; ok && i < k->ndynamic; i++)
@@ -403,15 +403,15 @@ bool gp_capture_replay(gp_capture *k, gp_tensor *const *in, const double *number
                        gp_tensor **out) {
     if (!gp_capture_same(k, in)) return false;
     size_t n = 2 * ((size_t)k->ndynamic + (size_t)k->nleaves);
-    void *few[3 * FEW], **room = n <= 3 * FEW ? few : malloc(n * sizeof *room);
-    if (!room) return gp_fail("capture: out of memory");
-    memset(room, 0, n * sizeof *room);
+    void *few[3 * FEW], **memory = n <= 3 * FEW ? few : malloc(n * sizeof *memory);
+    if (!memory) return gp_fail("capture: out of memory");
+    memset(memory, 0, n * sizeof *memory);
     memset(out, 0, (size_t)k->nresults * sizeof *out);
     replay p = {.k = k,
                 .stream = k->stream ? gp_stream_current(k->stream->dev) : NULL,
                 .in = in,
                 .v = {.by = &replayer, .capture = k, .rng = gp_generator, .number = numbers}};
-    bool ok = replay_in(&p, room, out);
-    if (room != few) free(room);
+    bool ok = replay_in(&p, memory, out);
+    if (memory != few) free(memory);
     return ok;
 }

@@ -197,7 +197,7 @@ bool gp_defer_begin(gp_device *dev) {
 void gp_defer_end(void) {
     gp_stream *s = gp_queue_own();
     gp_queue_run_own();
-    if (gp_thread_stopped()) gp_failure_take(s, UINT64_MAX); /* the caller raises it */
+    if (gp_thread_stopped()) gp_failure_collect(s, UINT64_MAX); /* the caller raises it */
     gp_queue_hand_over();
     gp_queue_set_own(NULL);
     gp_stream_release(s);
@@ -403,7 +403,7 @@ static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
 /* After a wait for the first `upto` commands of s: raises what failed among them, and on a dead
  * device always, as nothing then shows what was done. */
 static bool succeeded(gp_stream *s, uint64_t upto, const char *what) {
-    return !gp_failure_take(s, upto) && gp_device_alive(s->dev, what);
+    return !gp_failure_collect(s, upto) && gp_device_alive(s->dev, what);
 }
 
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
@@ -432,9 +432,9 @@ bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
 }
 
 bool gp_wait_ticket(gp_stream *first, uint64_t upto, gp_why why, const char *what) {
-    gp_event place = {.stream = first, .ticket = upto};
+    gp_event event = {.stream = first, .ticket = upto};
     if (first->collective && why == GP_WHY_join) why = GP_WHY_collective;
-    return gp_wait_event(&place, why, what);
+    return gp_wait_event(&event, why, what);
 }
 
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
@@ -442,13 +442,13 @@ bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
     for (int d = 0; d < ndevices; d++)
         for (int i = 0; (!dev || dev == devices[d]) && i < devices[d]->nstreams; i++)
             if (!wait_idle(devices[d]->streams[i], why, what)) return false;
-    return !gp_failure_take_all(dev) && (!dev || gp_device_alive(dev, what));
+    return !gp_failure_collect_all(dev) && (!dev || gp_device_alive(dev, what));
 }
 
-bool gp_wait_room(gp_stream *s) {
+bool gp_wait_not_full(gp_stream *s) {
     gp_queue_run_own();
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
-    bool ok = s->dev->vt->drain_room(s);
+    bool ok = s->dev->vt->drain_half(s);
     report(s, GP_WHY_queue, "launch", t0, gp_now_ns(), queued);
     return ok;
 }

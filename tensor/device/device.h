@@ -114,7 +114,7 @@ typedef struct gp_device_vt {
     size_t (*capacity)(gp_device *); /* bytes of device memory; 0: unknown */
     bool (*busy)(gp_stream *);       /* work queued and not done */
     bool (*full)(gp_stream *);       /* the queue has no room: the next launch would block */
-    bool (*drain_room)(gp_stream *); /* waits until there is room again */
+    bool (*drain_half)(gp_stream *); /* waits until there is room again */
     bool (*drain)(gp_stream *);      /* waits until done; false with a message when interrupted */
     /* After everything queued so far. timed: event_time will be asked, which costs the device
      * more. */
@@ -191,7 +191,8 @@ void gp_stream_set_current(gp_stream *s);
  * the rest to a thread. */
 bool gp_defer_begin(gp_device *dev);
 void gp_defer_end(void);
-/* Runs what is deferred, for who asks how far streams are; and where much is. */
+/* Runs what is deferred: gp_defer_run all of it, before a caller asks what streams have done;
+ * gp_defer_relieve only where much is queued. */
 void gp_defer_run(void);
 void gp_defer_relieve(void);
 /* Where work for s is queued now: s, or the stream that stands in for it, either way. */
@@ -225,7 +226,7 @@ bool gp_wait_device(gp_device *dev, gp_why why, const char *what);
 
 /* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never
  * refused. */
-bool gp_wait_room(gp_stream *s);
+bool gp_wait_not_full(gp_stream *s);
 /* Work queued on s from now on starts after e. The host waits where s is its own (the cpu's default
  * stream; why = join), and for events of another kind of device. */
 bool gp_stream_wait_event(gp_stream *s, gp_event *e);
@@ -234,7 +235,7 @@ bool gp_stream_wait_event(gp_stream *s, gp_event *e);
  * data loader, always use 1. Loops are divided by it. */
 int gp_threads(void);
 /* The same, less what would compete with the cpu's workers that are busy for a processor; at least
- * 1. So many threads run a loop now, whatever its parts. */
+ * 1. A loop that begins now runs on that number of threads, whatever its parts. */
 int gp_threads_free(void);
 /* Processors that this process may run on. */
 int gp_processors(void);

@@ -41,7 +41,7 @@ static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* guards all that follows, and the runners */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER; /* signalled when an abandoned call ends */
 static runner *running, *idle;
-static _Thread_local bool apart;
+static _Thread_local bool separate;
 
 static void unlist(runner **list, const runner *r) {
     while (*list && *list != r) list = &(*list)->next;
@@ -66,7 +66,7 @@ static bool sleep_at_most(pthread_cond_t *cond, int ms) {
 /* ---- the thread's side, with the lock held ---- */
 
 /* Runs the kernel, without the lock meanwhile. */
-static void run(runner *r) {
+static void run_kernel(runner *r) {
     gp_unlock(&lock);
     gp_error_clear();
     gp_running = &r->call;
@@ -92,12 +92,12 @@ static void let_go(runner *r) {
 static void *work(void *arg) {
     runner *r = arg;
     pthread_setname_np(pthread_self(), "apart op"); /* for a debugger, and shell/crash.c */
-    apart = true;
+    separate = true;
     if (r->loader) gp_thread_is_loader();
     gp_lock(&lock);
     while (r->busy || sleep_at_most(&r->work, IDLE_MS) || r->busy) {
         if (!r->busy) continue;
-        run(r);
+        run_kernel(r);
         r->busy = false;
         pthread_cond_signal(&r->done);
         if (r->left) break;
@@ -170,7 +170,7 @@ static bool finish(runner *r, const gp_call *c, const char *name) {
 }
 
 /* With the lock held: an idle thread, or a new one; NULL if none can be started. */
-static runner *take(void) {
+static runner *claim(void) {
     bool loader = gp_thread_loader();
     runner *r = idle;
     while (r && r->loader != loader) r = r->next;
@@ -180,7 +180,7 @@ static runner *take(void) {
 }
 
 bool gp_offload_wanted(const gp_call *c, double ops) {
-    if (ops < WORK || apart || gp_thread_worker() || c->into) return false;
+    if (ops < WORK || separate || gp_thread_worker() || c->into) return false;
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_LIST || c->arg[i].written) return false;
     return true;
@@ -191,7 +191,7 @@ bool gp_offload_run(const gp_call *c, const char *name) {
     gp_array *arrays = malloc((size_t)gp_call_arrays(c) * sizeof *arrays);
     if (!arrays) return gp_fail("%s: out of memory", name);
     gp_lock(&lock);
-    runner *r = wait_left(MOST_LEFT - 1, name) ? take() : NULL;
+    runner *r = wait_left(MOST_LEFT - 1, name) ? claim() : NULL;
     if (!r) {
         if (!gp_thread_stopped()) gp_fail("%s: no thread to run on", name);
     } else {

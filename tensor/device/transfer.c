@@ -45,7 +45,7 @@ static bool arrives_later(gp_tensor *dst, gp_stream *s) {
  * before it. */
 static bool ready(gp_tensor *dst, gp_tensor *src, gp_stream *s, gp_why why, const char *what) {
     if (src->storage->dev->vt->on_host && !gp_host_ready(src->storage, why, what)) return false;
-    if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
+    if (s->dev->vt->full(s) && !gp_wait_not_full(s)) return false;
     if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
     gp_storage_use(src->storage, s);
     gp_storage_use(dst->storage, s);

@@ -71,7 +71,7 @@ static bool new_group(int n, const int *ranks, int comm_cpu, int comm_sim, int s
 }
 
 /* Equal where two processes see each other's ids: of one system, in one namespace. */
-static uint64_t place(void) {
+static uint64_t machine(void) {
     char text[400] = "";
     ssize_t n = readlink("/proc/self/ns/pid", text, 100);
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -83,7 +83,7 @@ static uint64_t place(void) {
 }
 
 static void know(gp_peer *p, uint64_t where, int64_t pid, bool visible) {
-    p->place = where, p->pid = pid;
+    p->machine = where, p->pid = pid;
     p->fd = visible ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1; /* -1: before Linux 5.3 */
 }
 
@@ -91,7 +91,7 @@ static void know(gp_peer *p, uint64_t where, int64_t pid, bool visible) {
  * received stays after a failure, since MPI may still use it. */
 static bool greet(void) {
     struct hello {
-        uint64_t place;
+        uint64_t machine;
         int64_t pid;
         int32_t table;
     } *all = calloc((size_t)w->size, sizeof *all);
@@ -107,7 +107,7 @@ static bool greet(void) {
         p->work = p->fd = p->telling = -1;
     }
     struct hello *mine = &all[w->rank];
-    *mine = (struct hello){place(), getpid(), gp_dist_open_table()};
+    *mine = (struct hello){machine(), getpid(), gp_dist_open_table()};
     w->hello = all;
     for (int r = 0; r < w->size && ok; r++) {
         if (r == w->rank) continue;
@@ -122,10 +122,10 @@ static bool greet(void) {
             : gp_fail("dist.init: %s", t->error);
     free(work);
     for (int r = 0; r < w->size; r++)
-        know(&w->peers[r], all[r].place, all[r].pid, ok && all[r].place == mine->place);
+        know(&w->peers[r], all[r].machine, all[r].pid, ok && all[r].machine == mine->machine);
     int first = 0, here = 0; /* of this machine */
-    while (all[first].place != mine->place) first++;
-    for (int r = 0; r < w->size; r++) here += all[r].place == mine->place;
+    while (all[first].machine != mine->machine) first++;
+    for (int r = 0; r < w->size; r++) here += all[r].machine == mine->machine;
     w->crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
     if (ok) gp_dist_share_table(all[first].pid, all[first].table);
     if (ok) free(all), w->hello = NULL;
@@ -239,7 +239,7 @@ gp_stream *gp_dist_stream(gp_device *dev) {
 bool gp_dist_is_gone(int r) {
     gp_peer *p = &w->peers[r];
     struct pollfd f = {.fd = p->fd, .events = POLLIN};
-    if (r == w->rank || p->place != w->peers[w->rank].place) return false;
+    if (r == w->rank || p->machine != w->peers[w->rank].machine) return false;
     if (p->fd >= 0 ? poll(&f, 1, 0) <= 0 : !kill((pid_t)p->pid, 0) || errno != ESRCH) return false;
     snprintf(p->note.text, sizeof p->note.text, "its process was killed");
     return p->ended = true;

@@ -89,7 +89,7 @@ typedef struct watch {
     uint64_t looked, gone; /* when ranks were looked at, and when one was seen to have ended */
     int rank;              /* that one */
     bool late;             /* another rank's timeout is over */
-    bool told, apart;      /* gp_dist_is_apart's */
+    bool told, differs;    /* gp_dist_differs's */
 } watch;
 
 static void look(const gp_dist_call *d, gp_await what, uint64_t t0, uint64_t now, watch *a) {
@@ -99,7 +99,7 @@ static void look(const gp_dist_call *d, gp_await what, uint64_t t0, uint64_t now
     if (a->rank >= 0) a->gone = now;
     if (what != GP_AWAIT_ALL) return;
     a->late = w->transport->sender(gp_dist_comm(d), GP_TAG_LATE) >= 0;
-    a->apart = gp_dist_is_apart(d, now - t0, &a->told);
+    a->differs = gp_dist_differs(d, now - t0, &a->told);
 }
 
 bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, const int *peer) {
@@ -112,7 +112,7 @@ bool gp_dist_finish(const gp_dist_call *d, int *work, int n, gp_await what, cons
         if (ok && left) look(d, what, t0, now, &a);
         gp_unlock(&w->lock);
         if (!ok || !left) return ok;
-        if (a.apart) return false;
+        if (a.differs) return false;
         if (a.gone && now - a.gone > GRACE_NS) return gp_dist_fail_ended(d, a.rank);
         if (atomic_load_explicit(&w->abandoned, memory_order_relaxed))
             return gp_fail("%s: ended with the script", gp_dist_name(d));
@@ -231,7 +231,7 @@ bool gp_dist_send(const gp_dist_call *d, const void *data, size_t bytes) {
 }
 
 /* What was sent must be taken, even where it does not fit. */
-static bool take(const gp_dist_call *d, void *p, size_t bytes) {
+static bool receive_data(const gp_dist_call *d, void *p, size_t bytes) {
     int peer = d->root;
     gp_dist_lock();
     int work = w->transport->receive(gp_dist_comm(d), d->root, GP_TAG_DATA, p, bytes);
@@ -251,7 +251,7 @@ static bool refuse(const gp_dist_call *d, const gp_header *sent) {
     gp_header mine;
     void *rest = malloc(bytes_of(sent) + 1);
     if (!rest) return gp_fail("%s: out of memory", gp_dist_name(d));
-    if (!take(d, rest, bytes_of(sent))) return false; /* MPI may still write there */
+    if (!receive_data(d, rest, bytes_of(sent))) return false; /* MPI may still write there */
     free(rest);
     gp_dist_fill(d, &mine);
     return gp_dist_fail_differ(d, w->rank, &mine, gp_group_at(d->group)->all[d->root], sent);
@@ -270,6 +270,6 @@ bool gp_dist_receive(const gp_dist_call *d, void *p, size_t bytes) {
     gp_dist_fill(d, &mine);
     bool fits = h->dtype == mine.dtype && h->ndim == mine.ndim &&
                 !memcmp(h->dim, mine.dim, mine.ndim * sizeof *mine.dim);
-    bool ok = fits ? take(d, p, bytes) : refuse(d, h);
+    bool ok = fits ? receive_data(d, p, bytes) : refuse(d, h);
     return free(h), ok;
 }

@@ -62,7 +62,7 @@ static bool differs(const gp_dist_call *d, const gp_peer *p) {
     return n->met[k] == atomic_load(&p->met[k]) && n->idle && is_idle(n->pair);
 }
 
-bool gp_dist_is_apart(const gp_dist_call *d, uint64_t waited, bool *told) {
+bool gp_dist_differs(const gp_dist_call *d, uint64_t waited, bool *told) {
     const gp_process_group *g = gp_group_at(d->group);
     gp_header mine;
     if (waited < TELL_NS) return false;

@@ -170,7 +170,7 @@ void gp_dist_lock(void) {
 static bool is_stopped(const gp_peer *p) {
     char path[64], text[400] = "";
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)p->pid);
-    FILE *f = p->place == w->peers[w->rank].place ? fopen(path, "re") : NULL;
+    FILE *f = p->machine == w->peers[w->rank].machine ? fopen(path, "re") : NULL;
     if (f && !fgets(text, sizeof text, f)) text[0] = 0;
     if (f) fclose(f);
     const char *name_end = strrchr(text, ')');

@@ -44,7 +44,7 @@ typedef struct gp_waiting {
 
 /* A rank of all, as this process sees it. */
 typedef struct gp_peer {
-    uint64_t place; /* equal where process ids are comparable */
+    uint64_t machine; /* equal where process ids are comparable */
     int64_t pid;
     int fd;     /* of the process; -1: there is none */
     int work;   /* that receives its note; -1: it has come, or there is none */
@@ -148,10 +148,10 @@ bool gp_dist_test_all(const gp_dist_call *d, int *work, int n, int *left);
 /* The first rank of the call's group that has ended, -1 if none has; moving: that was killed, since
  * one that took part may end before its data is here. With the lock held. */
 int gp_dist_ended(const gp_dist_call *d, bool moving);
-/* Whether another rank of d's group waits in a call that can never meet d, which has waited so many
- * ns; then fails with both calls. told: whether this call has told the others. With the lock
- * held. */
-bool gp_dist_is_apart(const gp_dist_call *d, uint64_t waited, bool *told);
+/* Whether another rank of d's group waits in a call that can never meet d, which has waited
+ * `waited` ns; then fails with both calls. told: whether this call has told the others. With the
+ * lock held. */
+bool gp_dist_differs(const gp_dist_call *d, uint64_t waited, bool *told);
 /* Receives what ranks have told so: MPI ends with no message on its way. With the lock held. */
 void gp_dist_hear(void);
 /* Fail, with messages: that rank has ended; those that n works wait for have not come in time. */

@@ -232,7 +232,7 @@ int gp_fuse_cache_size(int fd, int64_t *bytes) {
 
 /* Removes the objects that were not used for longest, to half the limits, once these are exceeded.
  */
-static void make_room(int fd) {
+static void evict(int fd) {
     entry *all = malloc(FILES * sizeof *all);
     int64_t bytes;
     int n = all ? list(fd, all, &bytes) : 0;
@@ -261,7 +261,7 @@ bool gp_fuse_cache_store(int fd, const char *from, const char *name, char *why, 
     bool ok = seal(file, name, (size_t)st.st_size) && !renameat(fd, from, fd, name);
     if (!ok) because(why, size, "%s: %s", name, strerror(errno));
     close(file);
-    make_room(fd);
+    evict(fd);
     return ok;
 }
 

@@ -289,7 +289,7 @@ gp_object *gp_object_begin(const char *source, const char *flags, const char **w
 }
 
 /* The compiler has ended, with that status. */
-static gp_object_state take(gp_object *o, int status) {
+static gp_object_state finish(gp_object *o, int status) {
     char text[300];
     bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
     o->pid = 0;
@@ -312,9 +312,9 @@ gp_object_state gp_object_poll(gp_object *o, bool wait) {
     if (o->so) return GP_OBJECT_READY;
     for (;;) {
         pid_t got = waitpid(o->pid, &status, WNOHANG);
-        if (got == o->pid) return take(o, status);
+        if (got == o->pid) return finish(o, status);
         /* A host that ignores SIGCHLD, or waits for every child, has its status. */
-        if (got < 0 && errno != EINTR) return take(o, 0);
+        if (got < 0 && errno != EINTR) return finish(o, 0);
         if (!wait || gp_thread_stopped() || gp_offload_is_abandoned()) return GP_OBJECT_BUSY;
         nanosleep(&nap, NULL);
     }

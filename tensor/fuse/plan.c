@@ -35,11 +35,11 @@ static bool out_of_memory(void) { return gp_fail("fuse: out of memory"); }
 
 static gp_fuse_step *add_part(planner *p, int nin, int nout) {
     gp_replay *r = p->r;
-    if (r->nparts == r->room) {
-        int room = r->room ? 2 * r->room : 8;
-        gp_fuse_step *more = realloc(r->part, (size_t)room * sizeof *more);
+    if (r->nparts == r->capacity) {
+        int capacity = r->capacity ? 2 * r->capacity : 8;
+        gp_fuse_step *more = realloc(r->part, (size_t)capacity * sizeof *more);
         if (!more) return NULL;
-        r->part = more, r->room = room;
+        r->part = more, r->capacity = capacity;
     }
     gp_fuse_step *part = &r->part[r->nparts];
     *part = (gp_fuse_step){.nin = nin, .nout = nout};

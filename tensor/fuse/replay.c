@@ -17,7 +17,7 @@ typedef struct run {
 } run;
 
 /* Call k on the values, its lists in `room`. */
-static void build(const run *w, const gp_traced *k, gp_call *c, gp_tensor **room) {
+static void build(const run *w, const gp_traced *k, gp_call *c, gp_tensor **capacity) {
     const gp_trace *t = &w->r->trace;
     gp_call_begin(c, k->op);
     c->nargs = k->nargs;
@@ -28,21 +28,22 @@ static void build(const run *w, const gp_traced *k, gp_call *c, gp_tensor **room
         gp_value *v = &c->arg[i];
         if (v->kind == GP_TENSOR) v->t = w->value[k->arg[i].i];
         if (v->kind != GP_LIST) continue;
-        for (int j = 0; j < v->n; j++) room[j] = w->value[t->list[k->arg[i].i + j]];
-        v->list = room;
-        room += v->n;
+        for (int j = 0; j < v->n; j++) capacity[j] = w->value[t->list[k->arg[i].i + j]];
+        v->list = capacity;
+        capacity += v->n;
     }
     if (k->into >= 0) c->into = w->value[k->into];
 }
 
 static bool run_single(const run *w, const gp_fuse_step *part, gp_tensor **out) {
     gp_call c;
-    gp_tensor *few[FEW], **room = part->nin <= FEW ? few : malloc(sizeof *room * (size_t)part->nin);
-    if (!room) return gp_fail("fuse: out of memory");
-    build(w, &w->r->trace.call[part->call], &c, room);
+    gp_tensor *few[FEW],
+        **capacity = part->nin <= FEW ? few : malloc(sizeof *capacity * (size_t)part->nin);
+    if (!capacity) return gp_fail("fuse: out of memory");
+    build(w, &w->r->trace.call[part->call], &c, capacity);
     bool ok = gp_op_run(&c);
     if (ok) memcpy(out, c.out, (size_t)c.nout * sizeof *out);
-    if (room != few) free(room);
+    if (capacity != few) free(capacity);
     return ok;
 }
 

@@ -19,7 +19,7 @@ typedef struct gp_fuse_step {
  * before. */
 typedef struct gp_replay {
     gp_trace trace;
-    int nparts, room;
+    int nparts, capacity;
     gp_fuse_step *part;
     int *last; /* the part that reads a value last; nparts: it is a result */
     int nresults;

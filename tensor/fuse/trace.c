@@ -13,18 +13,18 @@ _Thread_local gp_trace *gp_tracing;
 static _Thread_local gp_interceptor interceptor;
 
 /* Makes room for n more in the array of `size` bytes an entry. */
-static bool make_room(void *array, int have, int n, int *room, size_t size) {
+static bool reserve(void *array, int have, int n, int *capacity, size_t size) {
     void **at = array;
-    if (have + n <= *room) return true;
-    int more = *room ? 2 * *room : 32;
+    if (have + n <= *capacity) return true;
+    int more = *capacity ? 2 * *capacity : 32;
     while (more < have + n) more *= 2;
     void *to = realloc(*at, (size_t)more * size);
     if (!to) return gp_fail("fuse: out of memory");
     *at = to;
-    *room = more;
+    *capacity = more;
     return true;
 }
-#define ROOM(array, have, n, room) make_room(&(array), have, n, &(room), sizeof *(array))
+#define RESERVE(array, have, n, capacity) reserve(&(array), have, n, &(capacity), sizeof *(array))
 
 /* The trace that is at work from here on; NULL: none. */
 static void set_tracing(gp_trace *t) {
@@ -33,9 +33,9 @@ static void set_tracing(gp_trace *t) {
 }
 
 static int add_value(gp_trace *t, gp_tensor *x, int maker) {
-    int room = t->room_values;
-    if (!ROOM(t->value, t->nvalues, 1, room)) return -1;
-    if (!ROOM(t->maker, t->nvalues, 1, t->room_values)) return -1;
+    int capacity = t->values_capacity;
+    if (!RESERVE(t->value, t->nvalues, 1, capacity)) return -1;
+    if (!RESERVE(t->maker, t->nvalues, 1, t->values_capacity)) return -1;
     t->value[t->nvalues] = gp_tensor_ref(x);
     t->maker[t->nvalues] = maker;
     return t->nvalues++;
@@ -116,7 +116,7 @@ static bool number_arg(gp_trace *t, gp_traced *k, gp_value *v) {
     }
     if (v->kind != GP_LIST) return true;
     int first = t->nlists;
-    if (!ROOM(t->list, first, v->n, t->room_lists)) return false;
+    if (!RESERVE(t->list, first, v->n, t->lists_capacity)) return false;
     for (int j = 0; j < v->n; j++)
         if ((t->list[first + j] = gp_trace_value(t, v->list[j])) < 0) return false;
     t->nlists += v->n;
@@ -138,7 +138,7 @@ static bool note_given(gp_trace *t, gp_traced *k, const gp_call *c) {
     k->no_grad = (gp_no_grad > 0) != (t->no_grad > 0);
     k->loc = gp_srcloc_here();
     memcpy(k->arg, c->arg, (size_t)c->nargs * sizeof *k->arg);
-    if (!refused(c, k) || !ROOM(t->ints, t->nints, c->nints, t->room_ints)) return false;
+    if (!refused(c, k) || !RESERVE(t->ints, t->nints, c->nints, t->ints_capacity)) return false;
     k->first = t->nints;
     if (c->nints) memcpy(t->ints + t->nints, c->ints, (size_t)c->nints * sizeof *t->ints);
     t->nints += c->nints;
@@ -185,10 +185,10 @@ static bool note_done(gp_trace *t, gp_traced *k, const gp_call *c) {
 }
 
 /* Records c before and after it runs. */
-static bool run(const gp_interceptor *self, gp_call *c) {
+static bool trace_call(const gp_interceptor *self, gp_call *c) {
     gp_trace *t = gp_tracing;
     if (!t) return gp_op_run_below(self, c);
-    if (!ROOM(t->call, t->ncalls, 1, t->room_calls)) return false;
+    if (!RESERVE(t->call, t->ncalls, 1, t->calls_capacity)) return false;
     gp_traced *k = &t->call[t->ncalls];
     if (!note_given(t, k, c)) return false;
     set_tracing(NULL);
@@ -201,4 +201,4 @@ static bool run(const gp_interceptor *self, gp_call *c) {
     return false;
 }
 
-static _Thread_local gp_interceptor interceptor = {.order = 20, .run = run, .at = at};
+static _Thread_local gp_interceptor interceptor = {.order = 20, .run = trace_call, .at = at};

@@ -22,7 +22,7 @@ typedef struct gp_traced {
 
 typedef struct gp_trace {
     int ncalls, nvalues, ninputs, nlists, nints;
-    int room_calls, room_values, room_lists, room_ints;
+    int calls_capacity, values_capacity, lists_capacity, ints_capacity;
     gp_traced *call;
     gp_tensor **value; /* references: no two values have one address */
     int *maker;        /* the call that made a value; -1: it was there before */

@@ -134,7 +134,7 @@ size_t gp_file_read(FILE *f, void *to, size_t bytes) {
     return done;
 }
 
-bool gp_outfile_put(gp_outfile *o, const void *p, size_t bytes) {
+bool gp_outfile_write(gp_outfile *o, const void *p, size_t bytes) {
     for (size_t done = 0, n; done < bytes && !ferror(o->f); done += n) {
         if (gp_file_stopped(o->op)) return false;
         n = bytes - done < PIECE ? bytes - done : PIECE;

@@ -53,7 +53,7 @@ typedef struct gp_outfile {
 bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file);
 /* Writes to o->f, in pieces. False with a message when stopped; gp_outfile_commit reports write
  * errors. */
-bool gp_outfile_put(gp_outfile *o, const void *p, size_t bytes);
+bool gp_outfile_write(gp_outfile *o, const void *p, size_t bytes);
 /* Flushes, and renames the temporary over the old file. False with a message: the old file is as it
  * was and the temporary gone. durable: waits until the new file is on the disk before it takes the
  * old one's name, and then until the name is: one of both survives a loss of power. */

@@ -78,7 +78,7 @@ static void space(header_reader *h) {
     while (*h->p == ' ' || *h->p == '\n' || *h->p == '\t' || *h->p == '\r') h->p++;
 }
 
-static bool take(header_reader *h, char c) {
+static bool accept(header_reader *h, char c) {
     space(h);
     if (*h->p != c) return false;
     h->p++;
@@ -87,7 +87,7 @@ static bool take(header_reader *h, char c) {
 
 static bool must(header_reader *h, char c) {
     char what[4] = {'\'', c, '\'', 0};
-    return take(h, c) || expected(h, what);
+    return accept(h, c) || expected(h, what);
 }
 
 static bool word(header_reader *h, const char *w) {
@@ -173,13 +173,13 @@ static bool parse_dim(header_reader *h, int64_t *out) {
 static bool parse_shape(header_reader *h, header *out) {
     gp_shape *s = &out->shape;
     if (!must(h, '(')) return false;
-    for (s->ndim = 0; !take(h, ')');) {
+    for (s->ndim = 0; !accept(h, ')');) {
         if (s->ndim == GP_MAX_DIM) return expected(h, "at most 8 dims");
         if (!parse_dim(h, &s->dim[s->ndim++])) return false;
-        bool comma = take(h, ',');
+        bool comma = accept(h, ',');
         if (comma) continue;
         if (s->ndim == 1) return must(h, ','); /* (3) is a number in Python, not a shape */
-        if (!take(h, ')')) return expected(h, "',' or ')'");
+        if (!accept(h, ')')) return expected(h, "',' or ')'");
         break;
     }
     return out->seen_shape = true;
@@ -202,10 +202,10 @@ static bool parse_entry(header_reader *h, header *out) {
 /* The Python dict literal that is the header, and nothing after it: no more of Python is read. */
 static bool parse_header(header_reader *h, header *out) {
     if (!must(h, '{')) return false;
-    while (!take(h, '}')) {
+    while (!accept(h, '}')) {
         if (!parse_entry(h, out)) return false;
-        if (take(h, ',')) continue;
-        if (!take(h, '}')) return expected(h, "',' or '}'");
+        if (accept(h, ',')) continue;
+        if (!accept(h, '}')) return expected(h, "',' or '}'");
         break;
     }
     space(h);
@@ -358,7 +358,7 @@ bool gp_npy_save(const char *file, gp_tensor *x) {
     bool ok = gp_outfile_begin(&o, "npy.save", file);
     if (ok) {
         size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype);
-        ok = gp_outfile_put(&o, head, n) && gp_outfile_put(&o, t->a.data, bytes);
+        ok = gp_outfile_write(&o, head, n) && gp_outfile_write(&o, t->a.data, bytes);
         if (ok) ok = gp_outfile_commit(&o, true);
         else gp_outfile_cancel(&o);
     }

@@ -135,7 +135,7 @@ static bool read_offsets(const source *s, const json_t *info, entry *e) {
     return true;
 }
 
-/* Reads an entry whose bytes must be as many as its shape and dtype need: nothing of the file is
+/* Reads an entry, whose shape and dtype must need exactly its bytes: nothing of the file is
  * trusted. */
 static bool read_entry(const source *s, const char *name, const json_t *info, entry *e) {
     int64_t numel, bytes;
@@ -370,7 +370,7 @@ static bool write_file(const char *file, const char *header, const item *items, 
     for (int i = 0; i < n && !ferror(o.f); i++) {
         gp_tensor *t = gp_to_host(items[i].t, GP_WHY_copy, SAVE);
         if (!t) return gp_outfile_cancel(&o), false;
-        bool ok = gp_outfile_put(&o, t->a.data, bytes_of(t));
+        bool ok = gp_outfile_write(&o, t->a.data, bytes_of(t));
         gp_tensor_unref(t);
         if (!ok) return gp_outfile_cancel(&o), false;
     }

@@ -106,8 +106,8 @@ bool gp_alloc_release(gp_device *dev, const char *what) {
 }
 
 /* With the lock held: a cached block for s, or NULL. */
-static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class, size_t bytes) {
-    gp_storage *st = gp_cache_take(&al->cache, s, size_class, bytes);
+static gp_storage *reuse_cached(gp_alloc *al, gp_stream *s, int size_class, size_t bytes) {
+    gp_storage *st = gp_cache_reuse(&al->cache, s, size_class, bytes);
     if (st) al->stats.reused++;
     return st;
 }
@@ -126,7 +126,7 @@ static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t
     if (all) gp_alloc_flush(al->dev);
     gp_lock(&al->lock);
     if (!all) reap(al);
-    gp_storage *st = take_cached(al, s, size_class, bytes);
+    gp_storage *st = reuse_cached(al, s, size_class, bytes);
     if (!st && all) st = gp_cache_add(&al->cache, s, size_class, bytes);
     if (!st && !all && idle(al->dev)) st = add_after_trim(al, s, size_class, bytes);
     gp_unlock(&al->lock);
@@ -243,8 +243,8 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     gp_storage *small = for_magazine(s, size_class) ? gp_magazine_pop(size_class) : NULL;
     if (small) return begin_life(small, s, size_class, bytes);
     gp_lock(&al->lock);
-    gp_storage *st = take_cached(al, s, size_class, bytes);
-    if (!st && al->pending) reap(al), st = take_cached(al, s, size_class, bytes);
+    gp_storage *st = reuse_cached(al, s, size_class, bytes);
+    if (!st && al->pending) reap(al), st = reuse_cached(al, s, size_class, bytes);
     if (!st) {
         int64_t keep = al->stats.peak > cache_floor ? al->stats.peak : cache_floor;
         if (al->cache.cached > keep && idle(dev)) gp_cache_trim(&al->cache, keep);
@@ -353,7 +353,7 @@ void gp_storage_unref(gp_storage *st) {
 }
 
 /* Takes over what a thread's magazine held when the thread ended. */
-static void take_over(gp_storage *list, const gp_mem_stats *counts) {
+static void adopt(gp_storage *list, const gp_mem_stats *counts) {
     gp_alloc *al = gp_device_cpu()->alloc;
     gp_lock(&al->lock);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use + counts->in_use, __ATOMIC_RELAXED);
@@ -377,7 +377,7 @@ bool gp_alloc_open(gp_device *dev) {
     if (!gp_cache_open(&al->cache)) return free(al), gp_fail("out of memory");
     al->live.next = al->live.prev = &al->live;
     pthread_mutex_init(&al->lock, NULL);
-    gp_magazine_leave = take_over;
+    gp_magazine_leave = adopt;
     dev->alloc = al;
     return true;
 }
@@ -418,13 +418,13 @@ static int add_line(gp_live_line *lines, int n, const gp_storage *st) {
 
 gp_live_line *gp_alloc_live(gp_device *dev, int *n, int64_t *small) {
     gp_alloc *al = dev->alloc;
-    size_t room = 1;
+    size_t capacity = 1;
     gp_mem_stats stats;
     gp_alloc_stats(dev, &stats);
     *small = stats.in_use;
     gp_lock(&al->lock);
-    for (gp_storage *st = al->live.next; st != &al->live; st = st->next) room++;
-    gp_live_line *lines = malloc(room * sizeof *lines);
+    for (gp_storage *st = al->live.next; st != &al->live; st = st->next) capacity++;
+    gp_live_line *lines = malloc(capacity * sizeof *lines);
     *n = lines ? 0 : -1;
     for (gp_storage *st = al->live.next; lines && st != &al->live; st = st->next) {
         *n = add_line(lines, *n, st);

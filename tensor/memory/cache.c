@@ -74,7 +74,7 @@ static void count_segments(gp_cache *cache) {
 static gp_storage *from_segments(gp_cache *cache, const gp_stream *s, size_t bytes, bool cached) {
     gp_storage *st = new_storage(cache);
     if (!st) return NULL;
-    st->block = cached ? gp_segments_take(cache->segments, s->index, bytes)
+    st->block = cached ? gp_segments_allocate(cache->segments, s->index, bytes)
                        : gp_segments_add(cache->segments, s->index, bytes, cache->limit);
     if (!st->block) return keep_spare(cache, st), NULL;
     st->data = st->block->data;
@@ -109,7 +109,7 @@ static bool trim_segments_for(gp_cache *cache, size_t bytes) {
 
 /* ---- both ---- */
 
-gp_storage *gp_cache_take(gp_cache *cache, const gp_stream *s, int size_class, size_t bytes) {
+gp_storage *gp_cache_reuse(gp_cache *cache, const gp_stream *s, int size_class, size_t bytes) {
     if (cache->segments) return from_segments(cache, s, bytes, true);
     gp_storage **lists = cache->free[s->index];
     if (!lists || !lists[size_class]) return NULL;

@@ -28,7 +28,7 @@ static void *map_aligned(size_t bytes) {
     return p + head;
 }
 
-/* What a block of so many bytes takes of the address space. */
+/* The address space that a block of that size takes. */
 static size_t rounded(size_t bytes) {
     return bytes >= HUGE ? (bytes + HUGE - 1) / HUGE * HUGE : bytes;
 }
@@ -55,7 +55,7 @@ static size_t most_bytes(void) {
 bool gp_host_limited(void) { return most_bytes() != SIZE_MAX; }
 
 /* Counts bytes as taken; false where they would take what the libraries need. */
-static bool take(size_t bytes) {
+static bool reserve(size_t bytes) {
     size_t most = most_bytes();
     if (atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed) + bytes <= most) return true;
     atomic_fetch_sub_explicit(&taken, bytes, memory_order_relaxed);
@@ -68,7 +68,7 @@ static void give(size_t bytes) { atomic_fetch_sub_explicit(&taken, bytes, memory
 
 void *gp_host_alloc(size_t bytes) {
     void *p = NULL;
-    if (!take(rounded(bytes))) return NULL;
+    if (!reserve(rounded(bytes))) return NULL;
     if (bytes >= HUGE) p = map_aligned(rounded(bytes));
     else if (posix_memalign(&p, 64, bytes ? bytes : 64)) p = NULL;
     if (!p) give(rounded(bytes));
@@ -119,7 +119,7 @@ static size_t kernel_number(const char *path, const char *name) {
     return n;
 }
 
-size_t gp_host_room(void) {
+size_t gp_host_free_bytes(void) {
     size_t free = kernel_number("/proc/meminfo", "MemAvailable:") << 10,
            mine = kernel_number("/proc/self/status", "VmRSS:") << 10, all = gp_host_capacity();
     if (!free || !mine || !all) return SIZE_MAX;

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The address space that the program's libraries take with so many threads, in MiB: with 1 to 16, a
- * first product and a first convolution took 390, 590, 780, 1170 and 1760. */
+/* The address space that the program's libraries take with `threads` threads, in MiB: with 1 to 16,
+ * a first product and a first convolution took 390, 590, 780, 1170 and 1760. */
 static inline size_t gp_library_mib(int threads) { return 400 + 104 * (size_t)threads; }
 
 /* NULL when out of memory, or where a limit of address space (ulimit -v) would leave too little for
@@ -29,7 +29,7 @@ size_t gp_host_capacity(void);
 
 /* Bytes that the process may still write to for the first time before the memory of the machine, or
  * of the container, is short; reads the kernel's files. SIZE_MAX: they do not say. */
-size_t gp_host_room(void);
+size_t gp_host_free_bytes(void);
 /* How many of these bytes are in pages that were not written yet. */
 size_t gp_host_untouched(const void *p, size_t bytes);
 /* Gives the pages of a block of 2 MiB and more back; its contents are lost, the block stays.

@@ -11,11 +11,11 @@
 enum {
     MIB = 1 << 20,
     UNIT = 512,  /* sizes are multiples of it */
-    SMALL = MIB, /* requests of at most so many bytes */
+    SMALL = MIB, /* the largest request that a small segment serves */
     SMALL_SEGMENT = 2 * MIB,
     MIDDLE = 10 * MIB,
     MIDDLE_SEGMENT = 20 * MIB,
-    FINE = 32, /* larger segments are of one of so many sizes per doubling */
+    FINE = 32, /* sizes of larger segments per doubling */
     STEPS = 8, /* lists of free blocks per doubling */
     LISTS = 48 * STEPS,
     LOOKED_AT = 16 /* blocks of a list, of which the smallest that fits is taken */
@@ -48,10 +48,10 @@ int64_t gp_segments_free_bytes(const gp_segments *all) { return all->free_bytes;
 
 static size_t rounded(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/* What a block of so many bytes takes of its segment. */
+/* The bytes of its segment that a block of that size takes. */
 static size_t needed(size_t bytes) { return rounded(bytes ? bytes : 1, UNIT); }
 
-/* The list of free blocks of so many bytes, a multiple of UNIT. */
+/* The list of free blocks of that size, a multiple of UNIT. */
 static int list_of(size_t bytes) {
     size_t n = bytes / UNIT;
     if (n < STEPS) return (int)n;
@@ -61,7 +61,7 @@ static int list_of(size_t bytes) {
 
 /* ---- free blocks ---- */
 
-static void put(gp_segments *all, gp_block *b) {
+static void list_free(gp_segments *all, gp_block *b) {
     stream_blocks *home = b->home;
     int k = list_of(b->bytes);
     b->used = false;
@@ -82,7 +82,7 @@ static void unlist(gp_segments *all, gp_block *b) {
     all->free_bytes -= (int64_t)b->bytes;
 }
 
-/* The smallest of the list's first blocks that has so many bytes. */
+/* The smallest of the list's first blocks that is large enough. */
 static gp_block *smallest(gp_block *list, size_t bytes) {
     gp_block *best = NULL;
     for (int n = 0; list && n < LOOKED_AT; n++, list = list->next) {
@@ -124,7 +124,7 @@ static void end_block(gp_segments *all, gp_block *b) {
     all->spare = b;
 }
 
-/* Hands out b, no longer listed, as a block of so many bytes: what is left over is free again, if
+/* Hands out b, no longer listed, as a block of that size: what is left over is free again, if
  * it is worth a block. */
 static gp_block *hand_out(gp_segments *all, gp_block *b, size_t bytes) {
     size_t left = b->bytes - bytes;
@@ -137,7 +137,7 @@ static gp_block *hand_out(gp_segments *all, gp_block *b, size_t bytes) {
         if (rest->after) rest->after->before = rest;
         b->after = rest;
         b->bytes = bytes;
-        put(all, rest);
+        list_free(all, rest);
     }
     b->used = true;
     return b;
@@ -152,7 +152,7 @@ static gp_block *join(gp_segments *all, gp_block *b, gp_block *after) {
     return b;
 }
 
-gp_block *gp_segments_take(gp_segments *all, int stream, size_t bytes) {
+gp_block *gp_segments_allocate(gp_segments *all, int stream, size_t bytes) {
     const stream_blocks *home = all->of[stream][bytes <= SMALL];
     gp_block *b = home ? find(home, needed(bytes)) : NULL;
     if (!b) return NULL;
@@ -166,7 +166,7 @@ void gp_segments_give(gp_segments *all, gp_block *b) {
         unlist(all, b->before);
         b = join(all, b->before, b);
     }
-    put(all, b);
+    list_free(all, b);
 }
 
 /* Bytes of a new segment for such a block. Of sizes that grow slowly only one in a few then needs a

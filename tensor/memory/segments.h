@@ -22,7 +22,7 @@ struct gp_block {
 gp_segments *gp_segments_new(gp_device *dev);
 /* A free block of at least `bytes` that belongs to that stream, divided where more would be left
  * over than it is worth; NULL where there is none. The caller gives it back by gp_segments_give. */
-gp_block *gp_segments_take(gp_segments *all, int stream, size_t bytes);
+gp_block *gp_segments_allocate(gp_segments *all, int stream, size_t bytes);
 /* The same in a segment that it allocates; with all segments it is of at most `limit` bytes (0: no
  * limit). NULL, without a message, beyond that or where the device has no memory. */
 gp_block *gp_segments_add(gp_segments *all, int stream, size_t bytes, int64_t limit);
@@ -31,8 +31,8 @@ void gp_segments_give(gp_segments *all, gp_block *b);
 /* Frees segments of which no block is used, on the device, the largest first, until free blocks are
  * of at most `keep` bytes. No queued work may use them. */
 void gp_segments_trim(gp_segments *all, int64_t keep);
-/* Frees the smallest such segment of at least `bytes`, or else the largest ones, until they were so
- * many bytes. False where there is none. */
+/* Frees the smallest such segment of at least `bytes`, or else the largest ones, until they add up
+ * to that. False where there is none. */
 bool gp_segments_trim_for(gp_segments *all, size_t bytes);
 /* Bytes of all segments, and of their free blocks. */
 int64_t gp_segments_bytes(const gp_segments *all);

@@ -53,7 +53,7 @@ const char *const *gp_finite_texts(const gp_call *c) {
     gp_intern *set = atomic_load(&lists), *mine = set ? NULL : gp_intern_new();
     if (mine && atomic_compare_exchange_strong(&lists, &set, mine)) set = mine, mine = NULL;
     gp_intern_free(mine);
-    const void *list = set ? gp_intern_put(set, texts, sizeof texts) : NULL;
+    const void *list = set ? gp_intern_add(set, texts, sizeof texts) : NULL;
     if (!list) gp_fail("check_finite: out of memory");
     return list;
 }

@@ -10,7 +10,7 @@ extern "C" {
 
 enum {
     GP_CHECK_X,
-    GP_CHECK_OPERANDS, /* of the op whose result x is: so many, each may be absent */
+    GP_CHECK_OPERANDS, /* GP_CHECK_MOST operands of the op whose result x is; each may be absent */
     GP_CHECK_MOST = 3,
     GP_CHECK_OP = GP_CHECK_OPERANDS + GP_CHECK_MOST, /* its name */
     GP_CHECK_STEP,                                   /* the forward op in whose backward it ran */

@@ -63,7 +63,7 @@ static bool shared(const gp_call *c, const piece *a, const piece *b) {
 
 /* Checks that written tensors share no element with any other: sorted by address, only neighbours
  * need to be compared. */
-static bool apart(const gp_call *c) {
+static bool separate(const gp_call *c) {
     int n = 0, lists = 0;
     for (int i = 0; i < c->nargs; i++) lists += c->arg[i].kind == GP_LIST;
     piece *p = malloc((size_t)(lists * c->arg[0].n) * sizeof *p);
@@ -92,7 +92,7 @@ static bool check_lists(gp_call *c, gp_meta *m) {
         if (c->arg[i].kind == GP_LIST) c->arg[i].written = writes >> i & 1;
     for (int i = 0; i < c->nargs; i++)
         if (!check_list(c, i)) return false;
-    return (m->dev = gp_infer_device(c)) && apart(c);
+    return (m->dev = gp_infer_device(c)) && separate(c);
 }
 
 static bool first_step(const gp_call *c, int i) {

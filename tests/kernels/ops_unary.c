@@ -349,8 +349,8 @@ static void exp_of_all(gp_device *dev) {
 
 static val even(int64_t k, void *arg) { return (val){.f = -14.5L + 29 * k / *(const ld *)arg}; }
 
-/* Of f32 at most 8 ulps off, also in the tail, where rounding erfc's argument costs as many as its
- * square; and 16 where the probability below x is a subnormal number. */
+/* Of f32 at most 8 ulps off, also in the tail, where rounding erfc's argument costs its square
+ * in ulps; and 16 where the probability below x is a subnormal number. */
 static void gelu_of_all(gp_device *dev) {
     ld n = 20000;
     fixture x = fixture_new(dev, GP_f32, &(gp_shape){.ndim = 1, .dim = {(int64_t)n}},

@@ -92,7 +92,7 @@ static void more_workers(gp_prof *p) {
     gp_prof_free(q);
 }
 
-/* Two workers on one processor: of each part of 100 us so many are computing. */
+/* Two workers on one processor: of each part of 100 us `computed` are computing. */
 static void one_processor(int64_t computed, int64_t expected, const char *what) {
     gp_prof *p = record();
     gp_at at = gp_first(p->host->next);
@@ -144,7 +144,7 @@ static void first_worker(void) {
     gp_prof *q = gp_prof_predict(p, &one, "a test");
     gp_at at = gp_first(q->host);
     int left = 0;
-    for (gp_rec *r; (r = gp_next(&at));) left += gp_is_take(r) ? 0 : 1;
+    for (gp_rec *r; (r = gp_next(&at));) left += gp_is_batch_request(r) ? 0 : 1;
     tap_is_int(left, 0, "and the host does none of it");
     gp_prof_free(q);
     gp_prof_free(p);
@@ -160,7 +160,7 @@ static void moves(gp_prof *p) {
     tap_is_int((int64_t)r->t0 - T0, 66 * US, "a worker's events move with its part");
     tap_is_int((int64_t)r->t1 - T0, 114 * US, "and end in it");
     gp_prof_free(q);
-    tap_is_int(gp_count_recs(p->host, gp_is_take), BATCHES, "the record is as it was");
+    tap_is_int(gp_count_recs(p->host, gp_is_batch_request), BATCHES, "the record is as it was");
 }
 
 static void shares(gp_prof *p) {

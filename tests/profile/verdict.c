@@ -280,7 +280,7 @@ static void passed_once(bool steps, uint64_t start) {
 }
 
 /* Kernels of one line, or ops of the host's own there: run k of n takes 3 ms where large has bit k,
- * the others 20 us. So many of them are first uses. */
+ * the others 20 us. `uses` of them are first uses. */
 static void first_runs(bool device, int n, unsigned large, int uses) {
     gp_prof *p = begin(false);
     uint64_t t = 0, all = 0;

@@ -72,7 +72,7 @@ for step, x in g.progress(loader) do
 end
 t.is(list, { 3, 3, 1 }, "along a loader")
 for step in g.progress(loader) do if step == 2 then break end end
-t.ok(not pcall(loader.team.room, loader.team), "a loop that is left ends the loader's workers")
+t.ok(not pcall(loader.team.accepts, loader.team), "a loop that is left ends the loader's workers")
 t.is((g.progress(loader)).total, 3, "as many steps as the loader has batches")
 t.error(function() g.progress "x" end,
     "progress.lua:%d+: progress: argument 'total' %(#1%): expected a number of steps, a loader or \z

@@ -81,7 +81,7 @@ static pty p;
 static double took[100000];
 static int n;
 
-/* Whether the prompt reads keys within so many seconds. */
+/* Whether the prompt reads keys within that many seconds. */
 static bool edits(double seconds) {
     double end = pty_now() + seconds;
     while (!pty_edits(&p)) {

@@ -41,11 +41,11 @@ static void of_the_process(void) {
 static void of_a_set(void) {
     gp_intern *set = gp_intern_new(), *other = gp_intern_new();
     const char bytes[] = "ab\0cd";
-    const char *all = gp_intern_put(set, bytes, 5), *part = gp_intern_put(set, bytes, 2);
-    tap_ok(all != part && all == gp_intern_put(set, bytes, 5), "bytes with a NUL count in full");
+    const char *all = gp_intern_add(set, bytes, 5), *part = gp_intern_add(set, bytes, 2);
+    tap_ok(all != part && all == gp_intern_add(set, bytes, 5), "bytes with a NUL count in full");
     tap_ok(gp_intern_size(all) == 5 && gp_intern_size(part) == 2, "sizes are known");
     tap_ok(!memcmp(all, bytes, 6) && !strcmp(part, "ab"), "a NUL follows each");
-    tap_ok(gp_intern_put(other, bytes, 2) != (const void *)part, "another set has its own copy");
+    tap_ok(gp_intern_add(other, bytes, 2) != (const void *)part, "another set has its own copy");
     gp_intern_free(set), gp_intern_free(other), gp_intern_free(NULL);
 }
 

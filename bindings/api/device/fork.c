@@ -26,7 +26,7 @@ typedef struct pools {
 typedef struct future {
     int nvalues, n;
     bool inside; /* the function is running */
-    struct place {
+    struct branch {
         gp_stream *stream, *was; /* of one device: the fork's, and the caller's while inside */
         uint64_t upto;           /* the commands up to this one are the fork's, or earlier */
     } at[];
@@ -83,7 +83,7 @@ static void count_device(gp_device *dev, void *n) { ++*(int *)n; }
 static void choose(gp_device *dev, void *ctx) {
     entering *e = ctx;
     gp_stream *s = e->ok ? pick(&e->all->of[dev->slot], dev) : NULL;
-    if (s) e->f->at[e->f->n++] = (struct place){.stream = s, .was = gp_stream_current(dev)};
+    if (s) e->f->at[e->f->n++] = (struct branch){.stream = s, .was = gp_stream_current(dev)};
     else e->ok = false;
 }
 
@@ -150,8 +150,8 @@ static int l_fork(lua_State *L) {
 void gp_lua_push_future(lua_State *L, gp_stream *s) {
     future *f = lua_newuserdatauv(L, sizeof *f + sizeof *f->at, 1);
     *f = (future){.nvalues = 1, .n = 1};
-    f->at[0] =
-        (struct place){.stream = s, .upto = atomic_load_explicit(&s->issued, memory_order_relaxed)};
+    f->at[0] = (struct branch){.stream = s,
+                               .upto = atomic_load_explicit(&s->issued, memory_order_relaxed)};
     luaL_setmetatable(L, FUTURE);
     lua_insert(L, -2);
     lua_setiuservalue(L, -2, 1);

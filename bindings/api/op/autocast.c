@@ -89,7 +89,7 @@ static int l_autocast_as(lua_State *L) {
     gp_lua_enter(L);
     gp_autocast *s = push_scope(L);
     s->enabled = !lua_isnil(L, 1);
-    s->apart = true;
+    s->separate = true;
     s->dtype = (uint8_t)(s->enabled ? check_dtype(L, lua_tostring(L, 1)) : GP_bf16);
     if (!gp_autocast_open(s)) return gp_lua_raise(L);
     return gp_lua_scoped(L, 2);

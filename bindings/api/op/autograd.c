@@ -424,7 +424,7 @@ static int l_node(lua_State *L) {
 
 /* Whether the backward that is running leaves leaves' grad unchanged, as grad() does. For
  * checkpoint. */
-static int l_apart(lua_State *L) { return lua_pushboolean(L, gp_grads_apart), 1; }
+static int l_separate(lua_State *L) { return lua_pushboolean(L, gp_grads_separate), 1; }
 
 /* ---- the module ---- */
 
@@ -465,7 +465,7 @@ void gp_lua_open_autograd(lua_State *L) {
     static const gp_lua_function autograd[] = {
         {"autograd.node", "any inputs, any outputs, function backward", l_node},
         {"autograd.detect_anomaly", "function? fn, rest args", l_anomaly},
-        {"autograd.apart", "", l_apart},
+        {"autograd.apart", "", l_separate},
         {NULL, NULL, NULL}};
     static const luaL_Reg meta[] = {{"__close", l_close}, {"__gc", l_close}, {NULL, NULL}};
     static const luaL_Reg handle[] = {{"__gc", l_hook_gc}, {NULL, NULL}};

@@ -27,7 +27,7 @@ typedef struct survey {
 } survey;
 
 /* "element [2][1]", or "the value" at depth 0. */
-static const char *place(const survey *s, int depth, char buf[200]) {
+static const char *path_of(const survey *s, int depth, char buf[200]) {
     int n = snprintf(buf, 200, depth ? "element " : "the value");
     for (int i = 0; i < depth; i++)
         n += snprintf(buf + n, 200 - (size_t)n, "[%lld]", (long long)s->at[i]);
@@ -46,7 +46,7 @@ static const char *describe(lua_State *L) {
 /* Raises; names the element's place. */
 static void unexpected(const survey *s, int depth, const char *expected) {
     char buf[200];
-    luaL_error(s->L, "tensor: %s is %s (expected %s)", place(s, depth, buf), describe(s->L),
+    luaL_error(s->L, "tensor: %s is %s (expected %s)", path_of(s, depth, buf), describe(s->L),
                expected);
 }
 
@@ -64,7 +64,7 @@ static void refuse_proxy(const survey *s, int depth, int64_t n) {
         luaL_error(L,
                    "tensor: %s holds %I elements itself and shows %I through metamethods; copy "
                    "them into a plain table",
-                   place(s, depth, buf), (LUAI_UACINT)n, (LUAI_UACINT)shown);
+                   path_of(s, depth, buf), (LUAI_UACINT)n, (LUAI_UACINT)shown);
     lua_settop(L, top);
 }
 
@@ -149,7 +149,7 @@ static void store(filling *f, int depth) {
     else v = (gp_scalar){.is_float = true, .f = lua_tonumber(L, -1)};
     if (!fits(f->dtype, v)) {
         char buf[200];
-        luaL_error(L, "tensor: %s, %s, does not fit in %s", place(f->s, depth, buf),
+        luaL_error(L, "tensor: %s, %s, does not fit in %s", path_of(f->s, depth, buf),
                    luaL_tolstring(L, -1, NULL), gp_dtype_name(f->dtype));
     }
     gp_scalar_store(f->dtype, f->to, v);

@@ -131,7 +131,7 @@ static void choose_form(page *p) {
 
 /* ---- layout ---- */
 
-static void put(page *p, const char *s, int n) {
+static void append(page *p, const char *s, int n) {
     luaL_addlstring(&p->b, s, (size_t)n);
     p->column += n;
 }
@@ -143,15 +143,15 @@ static void newline(page *p, int indent) {
 }
 
 static void pad(page *p, int n) {
-    for (int i = 0; i < n; i++) put(p, " ", 1);
+    for (int i = 0; i < n; i++) append(p, " ", 1);
 }
 
 /* Starts an item of n characters: a comma, and a new line where it would not fit. */
 static void item(page *p, int n, bool first, int indent) {
     if (first) return;
-    put(p, ",", 1);
+    append(p, ",", 1);
     if (p->column + 1 + n >= line_width()) newline(p, indent);
-    else put(p, " ", 1);
+    else append(p, " ", 1);
 }
 
 /* Whether the middle elements of dim d are left out. */
@@ -164,11 +164,11 @@ static void row(page *p, int indent) {
     bool dots = cut(p, d);
     int64_t n = dots ? 2 * p->edge : p->of->dim[d];
     for (int64_t i = 0; i < n; i++) {
-        if (dots && i == p->edge) item(p, 3, false, indent), put(p, "...", 3);
+        if (dots && i == p->edge) item(p, 3, false, indent), append(p, "...", 3);
         int len = element_text(p, p->next++, buf);
         item(p, p->width, i == 0, indent);
         pad(p, p->width - len);
-        put(p, buf, len);
+        append(p, buf, len);
     }
 }
 
@@ -178,20 +178,20 @@ static void block(page *p, int d) {
     int indent = p->column + 1, inner = p->of->ndim - 1 - d;
     bool dots = cut(p, d);
     int64_t n = dots ? 2 * p->edge : p->of->dim[d];
-    put(p, "{", 1);
+    append(p, "{", 1);
     if (inner == 0) row(p, indent);
     for (int64_t i = 0; inner && i < n; i++) {
-        if (i) put(p, ",", 1);
+        if (i) append(p, ",", 1);
         for (int k = 1; i && k < inner; k++) luaL_addchar(&p->b, '\n');
         if (i) newline(p, indent);
         if (dots && i == p->edge) {
-            put(p, "...,", 4);
+            append(p, "...,", 4);
             for (int k = 1; k < inner; k++) luaL_addchar(&p->b, '\n');
             newline(p, indent);
         }
         block(p, d + 1);
     }
-    put(p, "}", 1);
+    append(p, "}", 1);
 }
 
 /* Writes dtype, shape and device after the elements. */
@@ -199,10 +199,10 @@ static void label(page *p, gp_tensor *t) {
     char what[200], text[240];
     int n = snprintf(text, sizeof text, "%s %s%s)", gp_tensor_text(t, what, sizeof what),
                      gp_tensor_device(t)->name, t->requires_grad ? " requires_grad" : "");
-    put(p, ",", 1);
+    append(p, ",", 1);
     if (p->column + 1 + n > line_width()) newline(p, 7);
-    else put(p, " ", 1);
-    put(p, text, n);
+    else append(p, " ", 1);
+    append(p, text, n);
 }
 
 /* ---- the elements shown ---- */
@@ -279,12 +279,12 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
     p.count = shown->a.numel;
     choose_form(&p);
     luaL_buffinit(L, &p.b);
-    put(&p, "tensor(", 7);
+    append(&p, "tensor(", 7);
     if (p.of->ndim == 0) {
         char buf[TEXT];
-        put(&p, buf, element_text(&p, 0, buf));
+        append(&p, buf, element_text(&p, 0, buf));
     } else if (p.count == 0) {
-        put(&p, "{}", 2);
+        append(&p, "{}", 2);
     } else {
         block(&p, 0);
     }

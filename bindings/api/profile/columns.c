@@ -57,7 +57,7 @@ static void push_stack(lua_State *L, const gp_stack *s) {
 }
 
 /* A place is {device, its kind, stream}: of memory without a stream. */
-static void push_place(lua_State *L, const gp_rec *r) {
+static void push_source(lua_State *L, const gp_rec *r) {
     bool memory = r->kind == GP_REC_ALLOC;
     bool in_region = r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH;
     if (!number(L, PLACES, in_region ? NULL : r->where)) return;
@@ -94,7 +94,7 @@ static void push_class(lua_State *L, const gp_rec *r) {
     SET(lua_pushstring(L, gp_rec_name(r, name, sizeof name)));
     SET(push_file(L, r->file));
     SET(lua_pushinteger(L, r->line));
-    SET(push_place(L, r));
+    SET(push_source(L, r));
     SET(lua_pushstring(L, gp_rec_has_why(r) ? gp_why_name((gp_why)r->why) : ""));
     SET(push_stack(L, r->stack));
     SET(push_details(L, r));

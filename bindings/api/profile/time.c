@@ -21,7 +21,7 @@
 static const double run_s = 5e-3, all_s = 1.0;
 enum { MOST_GIVEN = 1000000000 }; /* maximum calls per run that may be asked for */
 enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
-/* Where a card is modelled, so many calls, on every machine: the processor takes longer for them
+/* Calls of a run where a card is modelled, on every machine: the processor takes longer for them
  * than the clock says. Where ops are counted, one run says all. */
 enum { MODELLED_CALLS = 10 };
 enum { MOST_NAME = 200 }; /* bytes of a name in a comparison */

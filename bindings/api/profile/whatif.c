@@ -30,10 +30,10 @@ typedef struct options {
 __attribute__((format(printf, 2, 3))) static void say(options *o, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    size_t room = sizeof o->text - o->len;
-    int n = vsnprintf(o->text + o->len, room, fmt, ap);
+    size_t left = sizeof o->text - o->len;
+    int n = vsnprintf(o->text + o->len, left, fmt, ap);
     va_end(ap);
-    o->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+    o->len += n < 0 ? 0 : (size_t)n < left ? (size_t)n : left - 1;
 }
 
 /* "train.lua:40", or the name of a cause, or "all", or what waited. */

@@ -71,7 +71,7 @@ static int64_t scores(const attention_job *r, int64_t head, int64_t i, double *q
     return seen;
 }
 
-static double *room(attention_job *r, int64_t extra) {
+static double *part_scratch(attention_job *r, int64_t extra) {
     const gp_attention *k = &r->k;
     double *p = gp_scratch(GP_SCRATCH_PART,
                            (size_t)(2 * k->s + 3 * (k->size + k->width) + extra) * sizeof *p);
@@ -83,7 +83,7 @@ static double *room(attention_job *r, int64_t extra) {
 static void forward(void *ctx, int64_t begin, int64_t end) {
     attention_job *r = ctx;
     const gp_attention *k = &r->k;
-    double *s = room(r, 0);
+    double *s = part_scratch(r, 0);
     if (!s) return;
     double *q = s + k->s, *row = q + k->size, *y = row + k->size + k->width;
     for (int64_t u = begin; u < end; u++) {
@@ -147,7 +147,7 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
     attention_job *r = ctx;
     const gp_attention *k = &r->k;
     int64_t n = k->s * (k->size + k->width);
-    double *s = room(r, n);
+    double *s = part_scratch(r, n);
     if (!s) return;
     double *dk = s + k->s, *dv = dk + k->s * k->size, *dq = dv + k->s * k->width;
     for (int64_t head = begin; head < end; head++) {

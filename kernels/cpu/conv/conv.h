@@ -84,13 +84,13 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
 #define gp_band_offsets GP_NAME(gp_band_offsets)
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
 
-/* What tiles of AMX read of a correlation: `taps` offsets of the first pair of channels, elements
- * from pair to pair, and blocks of so many pairs, at each tap. */
+/* What tiles of AMX read of a correlation: `taps` offsets of the first pair of channels, the
+ * elements from pair to pair, and at each tap `blocks` blocks of `pairs` pairs. */
 typedef struct gp_conv_amx {
     const int64_t *offset;
     int64_t taps, channel_step, blocks, pairs;
 } gp_conv_amx;
-/* Sets the last two for so many pairs of channels. */
+/* Sets blocks and pairs for `depth` pairs of channels. */
 #define gp_conv_amx_blocks GP_NAME(gp_conv_amx_blocks)
 void gp_conv_amx_blocks(gp_conv_amx *c, int64_t depth);
 enum { GP_CONV_AMX_FILTERS = 32 }; /* the most in a tile's call */
@@ -104,7 +104,7 @@ void gp_conv_amx_tile(const gp_conv_amx *c, int64_t filters, const char *x, cons
  * gathered for 32 outputs at a time, since a channel's taps alone fill tiles badly. */
 typedef struct gp_conv_gather {
     const int64_t *offset; /* of all taps of all channels, in elements of bf16 */
-    int64_t taps;          /* so many */
+    int64_t taps;          /* the length of offset */
     int64_t pairs, blocks; /* pairs in a tile, and tiles that they fill */
     int64_t filters;       /* of a group */
     int64_t each, tiles;   /* filters in a tile, and tiles that they fill */
@@ -115,7 +115,7 @@ typedef enum gp_conv_way { GP_CONV_IN_F32, GP_CONV_CHANNELS, GP_CONV_GATHERS } g
 gp_conv_way gp_conv_amx_way(int64_t channels, int64_t taps, int64_t filters);
 #define gp_conv_gather_init GP_NAME(gp_conv_gather_init)
 void gp_conv_gather_init(gp_conv_gather *g, const int64_t *offset, int64_t taps, int64_t filters);
-/* The most bytes of packed weights, [tile of filters][block][filter][pair], for up to so many taps
+/* The most bytes of packed weights, [tile of filters][block][filter][pair], for up to `taps` taps
  * of all channels. */
 #define gp_conv_gather_bytes GP_NAME(gp_conv_gather_bytes)
 int64_t gp_conv_gather_bytes(int64_t taps, int64_t filters);
@@ -143,9 +143,9 @@ typedef struct gp_conv_amx_dot {
     int64_t channels, taps, positions, filters;
     int64_t line, image, pitch, images, rows, width;
 } gp_conv_amx_dot;
-/* Gradients g, whose filters are `plane` elements apart, as tiles of AMX read them: [16 filters]
- * [segment] of pairs of adjacent outputs, so many bytes. After a segment comes a 0 where its width
- * is odd. */
+/* Gradients g, whose filters are `plane` elements apart, as tiles of AMX read them: the bytes of
+ * [16 filters][segment] of pairs of adjacent outputs. After a segment comes a 0 where its width is
+ * odd. */
 #define gp_conv_amx_bytes GP_NAME(gp_conv_amx_bytes)
 int64_t gp_conv_amx_bytes(int64_t filters, int64_t segments, int64_t width);
 #define gp_conv_amx_pairs GP_NAME(gp_conv_amx_pairs)

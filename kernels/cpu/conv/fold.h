@@ -22,11 +22,11 @@ static inline unsigned first_lanes(int64_t n, int64_t all) {
 }
 #define FOLDED(T, store, M, V)                                                                     \
     EACH_V {                                                                                       \
-        const int64_t place = at + v * L, col = place % f.line, gap = f.line - f.width;            \
-        const unsigned all = first_lanes(len - place, L);                                          \
+        const int64_t position = at + v * L, col = position % f.line, gap = f.line - f.width;      \
+        const unsigned all = first_lanes(len - position, L);                                       \
         const M end = (M)(first_lanes(f.width - col, L) & all),                                    \
                 begin = (M)(~first_lanes(f.line - col, L) & all);                                  \
-        T *row = (T *)to + place / f.line * f.width + col;                                         \
+        T *row = (T *)to + position / f.line * f.width + col;                                      \
         EACH_O {                                                                                   \
             store(row + o * ystep, end, (V)acc[o][v]);                                             \
             if (begin) store(row + o * ystep - gap, begin, (V)acc[o][v]);                          \

@@ -6,18 +6,16 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/conv/conv.h"
 
-enum { GRAIN = 1 << 14 }; /* elements worth a thread */
-
 /* Output i of a dim is w0 times input i0 plus w1 times input i1; nearest: input i0. */
-typedef struct place {
+typedef struct taps {
     int32_t i0, i1;
     double w0, w1;
-} place;
+} taps;
 
 typedef struct resize_job {
     gp_resize s;
     const gp_array *x, *out; /* out is dense */
-    place *table[GP_SPATIAL];
+    taps *table[GP_SPATIAL];
     gp_ctype ct;
     int64_t size;
     _Atomic bool no_memory;
@@ -27,7 +25,7 @@ typedef struct resize_job {
 
 /* Positions are computed in the compute type, as PyTorch does: rounding decides which input is
  * nearest. */
-static place place_of(const gp_resize *s, int d, int64_t o, bool single) {
+static taps taps_of(const gp_resize *s, int d, int64_t o, bool single) {
     double scale = single ? (float)s->scale[d] : s->scale[d], at = (double)o;
     bool middle = s->linear ? !s->align : s->exact;
     if (single)
@@ -37,18 +35,18 @@ static place place_of(const gp_resize *s, int d, int64_t o, bool single) {
     if (at < 0) at = 0;
     int64_t last = s->in[d] - 1, i0 = at < (double)last ? (int64_t)at : last;
     double w1 = at - (double)i0;
-    if (!s->linear) return (place){(int32_t)i0, (int32_t)i0, 1, 0};
+    if (!s->linear) return (taps){(int32_t)i0, (int32_t)i0, 1, 0};
     if (w1 > 1) w1 = 1;
-    return (place){(int32_t)i0, (int32_t)(i0 < last ? i0 + 1 : i0), 1 - w1, w1};
+    return (taps){(int32_t)i0, (int32_t)(i0 < last ? i0 + 1 : i0), 1 - w1, w1};
 }
 
 static bool set_tables(const gp_call *c, resize_job *r) {
     const int64_t *n = r->s.out;
-    place *p = gp_scratch(GP_SCRATCH_CALL, (size_t)(n[0] + n[1] + n[2]) * sizeof *p);
+    taps *p = gp_scratch(GP_SCRATCH_CALL, (size_t)(n[0] + n[1] + n[2]) * sizeof *p);
     if (!p) return gp_fail("%s: out of memory", c->op->name);
     for (int d = 0; d < GP_SPATIAL; d++) {
         r->table[d] = p;
-        for (int64_t o = 0; o < n[d]; o++) *p++ = place_of(&r->s, d, o, r->ct == GP_CT_f32);
+        for (int64_t o = 0; o < n[d]; o++) *p++ = taps_of(&r->s, d, o, r->ct == GP_CT_f32);
     }
     return true;
 }
@@ -56,7 +54,7 @@ static bool set_tables(const gp_call *c, resize_job *r) {
 /* Writes the input rows (0 … in[0] in[1] - 1) that output row z, y blends, and their weights;
  * returns their number. */
 static int rows_of(const resize_job *r, int64_t z, int64_t y, int64_t row[4], double w[4]) {
-    const place *pz = &r->table[0][z], *py = &r->table[1][y];
+    const taps *pz = &r->table[0][z], *py = &r->table[1][y];
     int n = 0;
     for (int i = 0; i < 4; i++) {
         double weight = (i & 2 ? pz->w1 : pz->w0) * (i & 1 ? py->w1 : py->w0);
@@ -143,7 +141,7 @@ bool CPU(interpolate)(const gp_call *c) {
     set_compute(&r);
     if (!gp_resize_read(c, &x, NULL, &r.s) || !set_tables(c, &r)) return false;
     int64_t n = r.s.planes * r.s.out[0] * r.s.out[1];
-    return gp_parallel_op(c, n, 1 + GRAIN / (r.s.in[2] + r.s.out[2]), rows, &r) &&
+    return gp_parallel_op(c, n, 1 + GP_GRAIN / 2 / (r.s.in[2] + r.s.out[2]), rows, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 
@@ -188,6 +186,6 @@ bool CPU(interpolate_grad)(const gp_call *c) {
     set_compute(&r);
     if (!gp_resize_read(c, &size, r.x->dim + 2, &r.s) || !set_tables(c, &r)) return false;
     int64_t work = r.s.out[0] * r.s.out[1] * (r.s.in[2] + r.s.out[2]);
-    return gp_parallel_op(c, r.s.planes, 1 + GRAIN / work, planes, &r) &&
+    return gp_parallel_op(c, r.s.planes, 1 + GP_GRAIN / 2 / work, planes, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }

@@ -8,8 +8,9 @@
 
 #include "kernels/cpu/runtime/scratch.h"
 
-/* GRAIN: inputs worth a thread. JOINED: elements of a window's rows that are combined as one. */
-enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
+/* JOINED: elements of a window's rows that are combined as
+ * one. */
+enum { LANES = 16, JOINED = 4096 };
 
 typedef struct pool_job {
     gp_pool p;
@@ -27,7 +28,7 @@ typedef struct pool_job {
 typedef struct fold {
     const void *row;
     void *acc, *at;
-    int64_t place;
+    int64_t position;
     const gp_window *columns; /* of each output; NULL: regular windows */
 } fold;
 
@@ -98,7 +99,7 @@ static void start(const pool_job *r, const fold *f) {
 }
 
 /* Stores indices in the plane, counted from 1. */
-static void store_places(const pool_job *r, const fold *f, int64_t row) {
+static void store_positions(const pool_job *r, const fold *f, int64_t row) {
     int64_t n = r->p.out[2], *o = (int64_t *)(void *)r->indices->data + row * n;
     if (r->ct == GP_CT_f32)
         for (int64_t i = 0; i < n; i++) o[i] = ((const int32_t *)f->at)[i] + 1;
@@ -139,7 +140,7 @@ static void one_row(const pool_job *r, int64_t row, char *scratch) {
             f.columns = &joined;
         }
         f.row = src;
-        f.place = y * p->in[2];
+        f.position = y * p->in[2];
         if (r->x->dtype != gp_ctype_dtype[r->ct] || r->in.col != r->size) {
             gp_load_fn((gp_dtype)r->x->dtype, r->ct)(scratch, src, r->in.col, p->in[2]);
             f.row = scratch;
@@ -155,7 +156,7 @@ static void one_row(const pool_job *r, int64_t row, char *scratch) {
         else divide_i64(f.acc, by, p->out[2]);
     }
     if (!same) gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(to, osize, f.acc, p->out[2]);
-    if (r->indices) store_places(r, &f, row);
+    if (r->indices) store_positions(r, &f, row);
 }
 
 /* Output rows [begin, end). */
@@ -187,7 +188,7 @@ static bool pool(const gp_call *c, pool_job *r) {
     r->size = gp_ctype_size[r->ct];
     r->indices = c->nout > 1 ? gp_out(c, 1) : NULL;
     int64_t work = p->out[2] * p->kernel[1] * p->kernel[2] + 1;
-    return gp_parallel_op(c, p->planes * p->out[1], 1 + GRAIN / work, rows, r) &&
+    return gp_parallel_op(c, p->planes * p->out[1], 1 + GP_GRAIN / 2 / work, rows, r) &&
            (!r->no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 

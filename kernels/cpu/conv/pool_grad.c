@@ -5,8 +5,6 @@
 #include "kernels/cpu/conv/pool.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-enum { GRAIN = 1 << 14 }; /* elements worth a thread */
-
 typedef struct pool_grad_job {
     gp_pool p;
     gp_plane_strides grad, at; /* at: indices of the largest elements */
@@ -108,7 +106,7 @@ static bool spread(const gp_call *c, pool_grad_job *r) {
     if (r->indices) r->at = gp_pool_plane_strides(r->indices, p);
     r->ct = gp_compute_type((gp_dtype)r->g->dtype);
     r->size = gp_ctype_size[r->ct];
-    if (!gp_parallel_op(c, p->planes, 1 + GRAIN / (1 + p->in[1] * p->in[2]), planes, r))
+    if (!gp_parallel_op(c, p->planes, 1 + GP_GRAIN / 2 / (1 + p->in[1] * p->in[2]), planes, r))
         return false;
     if (r->outside)
         return gp_fail("%s: index %lld is outside the image's plane of %lld elements", c->op->name,

@@ -40,10 +40,10 @@ void gp_conv_pack_weights(void *ctx, int64_t begin, int64_t end) {
     conv_job *r = ctx;
     for (int64_t b = begin; b < end; b++) {
         int64_t group = b / r->blocks, block = b % r->blocks, from = gp_conv_filter(r, block),
-                n = gp_conv_filter(r, block + 1) - from, room = r->gathers ? r->gather.each : n;
+                n = gp_conv_filter(r, block + 1) - from, slots = r->gathers ? r->gather.each : n;
         char *to = gp_conv_weights(r, group, block);
         uint16_t *halves = (uint16_t *)(void *)to;
-        if (r->in.pairs || r->gathers) memset(to, 0, (size_t)(room * r->taps_packed * r->word));
+        if (r->in.pairs || r->gathers) memset(to, 0, (size_t)(slots * r->taps_packed * r->word));
         if (r->gathers) pack_gathered(r, group, from, n, halves);
         else if (r->in.amx) pack_tiles(r, group, from, n, halves);
         else if (r->in.pairs) pack_pairs(r, group, from, n, halves);

@@ -11,7 +11,7 @@
 
 _Thread_local int cpu_fault;
 
-enum { MOST_IN = GP_MAX_IN, GRAIN = 32768, MIN_SCALAR_ROW = 16 /* worth a row-scalar loop */ };
+enum { MOST_IN = GP_MAX_IN, MIN_SCALAR_ROW = 16 /* worth a row-scalar loop */ };
 
 typedef struct operand {
     gp_load load;   /* NULL: elements are contiguous and of compute type already */
@@ -172,14 +172,14 @@ static void load_row(const elementwise_job *r, const operand *o, char *to, const
 /* Operand k in n rows, `skip` bytes apart, the first at p: in place, or converted into `to` through
  * `room`. */
 static const void *rows_of(const elementwise_job *r, int k, const char *p, int64_t skip, int64_t n,
-                           char *to, char *room) {
+                           char *to, char *buffer) {
     const operand *o = &r->in[k];
     int64_t width = r->loop.dim[r->loop.ndim - 1], row = width * r->size;
     if (!o->constant && !o->load && skip == row) return p;
     if (o->constant) {
-        if (o->load) o->load(room, p, skip, n);
-        else gp_move_row(room, r->size, p, skip, n, (size_t)r->size);
-        spread(to, room, r->size, width, n);
+        if (o->load) o->load(buffer, p, skip, n);
+        else gp_move_row(buffer, r->size, p, skip, n, (size_t)r->size);
+        spread(to, buffer, r->size, width, n);
         return to;
     }
     int64_t made = skip ? n : 1;
@@ -366,7 +366,7 @@ static _Bool run_plain(const elementwise_job *r, const gp_call *c, const gp_arra
     _Alignas(64) char numbers[2][GP_BLOCK * 8];
     const void *in[MOST_IN];
     int filled = 0;
-    if (out->numel > GRAIN || !out->contiguous || out->dtype != result) return false;
+    if (out->numel > GP_GRAIN || !out->contiguous || out->dtype != result) return false;
     for (int k = 0; k < r->nin; k++) {
         const gp_value *v = &c->arg[k];
         if (v->kind == GP_NUMBER && out->numel <= GP_BLOCK && filled < 2) {
@@ -390,10 +390,10 @@ static void move_1(void *dst, const char *src, int64_t step, int64_t n) {
 static void move_2(void *dst, const char *src, int64_t step, int64_t n) {
     gp_move_row(dst, 2, src, step, n, 2);
 }
-static void put_1(char *dst, int64_t step, const void *src, int64_t n) {
+static void store_1(char *dst, int64_t step, const void *src, int64_t n) {
     gp_move_row(dst, step, src, 1, n, 1);
 }
-static void put_2(char *dst, int64_t step, const void *src, int64_t n) {
+static void store_2(char *dst, int64_t step, const void *src, int64_t n) {
     gp_move_row(dst, step, src, 2, n, 2);
 }
 
@@ -442,7 +442,7 @@ static void set_up(elementwise_job *r, const gp_call *c, const gp_array *out, gp
         out->dtype == result &&
         (r->loop.stride[0][last] == (int64_t)gp_dtype_size(result) || r->loop.dim[last] == 1);
     if (direct) r->store = NULL;
-    else if (narrow) r->store = gp_dtype_size(result) == 1 ? put_1 : put_2;
+    else if (narrow) r->store = gp_dtype_size(result) == 1 ? store_1 : store_2;
     else r->store = result == GP_bool ? NULL : gp_store_fn(ct, (gp_dtype)out->dtype);
 }
 
@@ -488,13 +488,13 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     int64_t width = r.loop.dim[r.loop.ndim - 1];
     if (tiles(&r))
         return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),
-                              1 + GRAIN / (LINE * width), run_tiles, &r) &&
+                              1 + GP_GRAIN / (LINE * width), run_tiles, &r) &&
                gp_check_faults(c, r.fault);
     if (!narrow && width >= MIN_SCALAR_ROW) set_row_scalar(&r, c->op, ct);
     if (r.row_scalar && !r.stream)
-        return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_row_scalar, &r);
+        return gp_parallel_op(c, out->numel / width, 1 + GP_GRAIN / width, run_row_scalar, &r);
     if (short_rows(&r.loop))
-        return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
+        return gp_parallel_op(c, out->numel / width, 1 + GP_GRAIN / width, run_short_rows, &r) &&
                gp_check_faults(c, r.fault);
-    return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && gp_check_faults(c, r.fault);
+    return gp_parallel_op(c, out->numel, GP_GRAIN, run_rows, &r) && gp_check_faults(c, r.fault);
 }

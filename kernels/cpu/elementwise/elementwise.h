@@ -22,18 +22,18 @@ enum { GP_LANES = 16 };
 static inline void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
                           const void *const *in, const gp_scalar *par) {
     size_t whole = (size_t)n / GP_LANES * GP_LANES, rest = (size_t)n - whole;
-    double room[GP_MAX_IN + 1][GP_LANES];
+    double buffer[GP_MAX_IN + 1][GP_LANES];
     const void *at[GP_MAX_IN];
     if (whole) full((int64_t)whole, out, in, par);
     if (!rest) return;
     for (int k = 0; k < nin; k++) {
-        char *to = (char *)room[k];
+        char *to = (char *)buffer[k];
         memcpy(to, (const char *)in[k] + whole * size, rest * size);
         for (size_t i = rest; i < GP_LANES; i++) memcpy(to + i * size, to, size);
         at[k] = to;
     }
-    full(GP_LANES, room[GP_MAX_IN], at, par);
-    memcpy(out + whole * size, room[GP_MAX_IN], rest * size);
+    full(GP_LANES, buffer[GP_MAX_IN], at, par);
+    memcpy(out + whole * size, buffer[GP_MAX_IN], rest * size);
 }
 
 /* Runs c, whose first nin arguments are operands (tensors or numbers), by the loop of its compute

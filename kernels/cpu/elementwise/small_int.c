@@ -40,11 +40,11 @@
 #define WHEN(n, ...) PASTE(WHEN_, IS(NARROW_##n))(__VA_ARGS__)
 
 /* T: the elements' type; C: the formula's. Any byte but 0 is true. */
-#define LOOP(name, R, T, C, get, put, vars, y)                                                     \
+#define LOOP(name, R, T, C, get, store, vars, y)                                                   \
     static void name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {          \
         R *restrict o = out;                                                                       \
         vars##_FROM(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                       \
-            vars(C, get) o[i] = (R)put(y);                                                         \
+            vars(C, get) o[i] = (R)store(y);                                                       \
         }                                                                                          \
     }
 #define X_FROM(T) const T *u = in[0];

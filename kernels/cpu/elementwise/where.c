@@ -3,8 +3,6 @@
 
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { GRAIN = 32768 };
-
 /* An operand in the output's dtype, or converted to it a block at a time. */
 typedef struct source {
     gp_load load; /* NULL: no conversion */
@@ -85,12 +83,12 @@ static void choose_rows(void *ctx, int64_t begin, int64_t end) {
 static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a, const gp_value *b) {
     const gp_array *out = gp_out(c, 0);
     gp_array number[2];
-    uint64_t room[2];
+    uint64_t bits[2];
     const gp_value *v[2] = {a, b};
     const gp_array *arrays[4] = {out, mask};
     gp_dtype dt = (gp_dtype)out->dtype;
     for (int i = 0; i < 2; i++) {
-        if (v[i]->kind == GP_NUMBER) number[i] = gp_number_array(v[i], dt, &room[i]);
+        if (v[i]->kind == GP_NUMBER) number[i] = gp_number_array(v[i], dt, &bits[i]);
         arrays[2 + i] = v[i]->kind == GP_NUMBER ? &number[i] : v[i]->a;
     }
     if (out->numel == 0) return true;
@@ -99,7 +97,7 @@ static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a, co
     int last = k.loop.ndim - 1;
     k.a = source_of(arrays[2], dt, k.loop.stride[2][last]);
     k.b = source_of(arrays[3], dt, k.loop.stride[3][last]);
-    return gp_parallel_op(c, out->numel, GRAIN, choose_rows, &k);
+    return gp_parallel_op(c, out->numel, GP_GRAIN, choose_rows, &k);
 }
 
 bool CPU(where)(const gp_call *c) { return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]); }

@@ -201,9 +201,9 @@ static bool rows(const fft_job *r, int64_t first, gp_fft_buffers *b) {
 
 /* Lines [first, first + lanes) of a group. */
 static bool group(const fft_job *r, int64_t first, char *scratch) {
-    int64_t room = gp_whole_lines(gp_fft_room(r->plan, r->lanes) * r->size), from, to;
-    gp_fft_buffers b = {scratch, scratch + room, scratch + 2 * room, scratch + 3 * room};
-    char *tmp = scratch + 4 * room;
+    int64_t bytes = gp_whole_lines(gp_fft_buffer_size(r->plan, r->lanes) * r->size), from, to;
+    gp_fft_buffers b = {scratch, scratch + bytes, scratch + 2 * bytes, scratch + 3 * bytes};
+    char *tmp = scratch + 4 * bytes;
     if (side_by_side(r, first)) return rows(r, first, &b);
     line_at(r, first, &from, &to);
     gp_fft_pairs pairs = in_place(r, r->x->data + from, r->out->data + to * r->size);
@@ -223,8 +223,8 @@ static bool group(const fft_job *r, int64_t first, char *scratch) {
 /* Groups [begin, end) of r->lanes lines each. */
 static void lines(void *ctx, int64_t begin, int64_t end) {
     const fft_job *r = ctx;
-    int64_t room = gp_whole_lines(gp_fft_room(r->plan, r->lanes) * r->size);
-    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(4 * room + (2 * r->n + 4) * r->size));
+    int64_t bytes = gp_whole_lines(gp_fft_buffer_size(r->plan, r->lanes) * r->size);
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(4 * bytes + (2 * r->n + 4) * r->size));
     if (!scratch) {
         r->trouble->no_memory = true;
         return;
@@ -245,14 +245,14 @@ static double scale_of(const char *norm, bool inverse, int64_t n) {
     return inverse == !strcmp(norm, "backward") ? 1 / (double)n : 1;
 }
 
-/* The number of lines that are transformed together: as many as a vector holds where they are short
+/* The number of lines that are transformed together: a vector's lanes where they are short
  * or not contiguous. */
 static int64_t lanes_of(const fft_job *r) {
-    int64_t lanes = 64 / r->size, room = gp_fft_room(r->plan, 1) * r->size * 4;
-    bool apart = r->step != (int64_t)gp_dtype_size((gp_dtype)r->x->dtype) *
-                                (r->complex || r->real_out ? 2 : 1);
-    if (r->n > SHORT && !apart) return 1;
-    while (lanes > 1 && lanes * room > GROUP_BYTES) lanes /= 2;
+    int64_t lanes = 64 / r->size, bytes = gp_fft_buffer_size(r->plan, 1) * r->size * 4;
+    bool spread = r->step != (int64_t)gp_dtype_size((gp_dtype)r->x->dtype) *
+                                 (r->complex || r->real_out ? 2 : 1);
+    if (r->n > SHORT && !spread) return 1;
+    while (lanes > 1 && lanes * bytes > GROUP_BYTES) lanes /= 2;
     return lanes;
 }
 

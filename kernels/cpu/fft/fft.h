@@ -36,12 +36,12 @@ gp_fft_plan *gp_fft_plan_get(int64_t n, gp_ctype ct, bool real);
 void gp_fft_done(gp_fft_plan *p);
 
 /* Elements that each of the four buffers needs for `lanes` lines. */
-static inline int64_t gp_fft_room(const gp_fft_plan *p, int64_t lanes) {
+static inline int64_t gp_fft_buffer_size(const gp_fft_plan *p, int64_t lanes) {
     return (p->inner ? p->long_n : p->n) * lanes;
 }
 
-/* Real and imaginary parts of lines, and space of the same size; each of gp_fft_room elements of
- * compute type. */
+/* Real and imaginary parts of lines, and space of the same size; each of gp_fft_buffer_size
+ * elements of compute type. */
 typedef struct gp_fft_buffers {
     char *re, *im, *re2, *im2;
 } gp_fft_buffers;

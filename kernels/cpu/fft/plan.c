@@ -129,9 +129,9 @@ static bool chirp_tables(gp_fft_plan *p, char *at) {
         root((int64_t)((unsigned __int128)j * (uint64_t)j % (uint64_t)(2 * n)), 2 * n, &re, &im);
         store_number(p->ct, p->chirp, j, re), store_number(p->ct, p->chirp, n + j, im);
         for (int end = 0; end < 2; end++) {
-            int64_t place = end ? (m - j) % m : j;
-            store_number(p->ct, b.re, place, re / (double)m),
-                store_number(p->ct, b.im, place, -im / (double)m);
+            int64_t slot = end ? (m - j) % m : j;
+            store_number(p->ct, b.re, slot, re / (double)m),
+                store_number(p->ct, b.im, slot, -im / (double)m);
         }
     }
     ok = ok && gp_fft_run(p->inner, 1, &b, (gp_fft_pairs){0});

@@ -96,18 +96,18 @@ typedef struct fuse_job {
 } fuse_job;
 
 /* A thread's own memory: a slot for each input and each result, and spare ones, all after it. */
-typedef struct fuse_room {
+typedef struct fuse_buffers {
     char *input, *slot, *spare;
     /* Of inputs that repeat where the block began, its length; of one number a row the row. */
     int64_t at[GP_PROGRAM_INPUTS], made[GP_PROGRAM_INPUTS];
-} fuse_room;
+} fuse_buffers;
 
 /* Sets j, of which p and its own plan are there, up for the inputs of c over shape s: the plan to
  * run, how each input is read, and how long blocks are. */
 #define gp_fuse_set_up GP_NAME(gp_fuse_set_up)
 void gp_fuse_set_up(fuse_job *j, const gp_call *c, const gp_shape *s);
-/* The calling thread's fuse_room for the job ctx, with the inputs of one element filled in; until
- * another kernel asks for GP_SCRATCH_PART. NULL when out of memory, which the job notes. */
+/* The calling thread's fuse_buffers for the job ctx, with the inputs of one element filled in;
+ * until another kernel asks for GP_SCRATCH_PART. NULL when out of memory, which the job notes. */
 #define gp_fuse_begin GP_NAME(gp_fuse_begin)
 void *gp_fuse_begin(void *ctx);
 /* Elements of the block that begins at element `first` and ends at element `end` at the latest. */
@@ -116,6 +116,6 @@ int64_t gp_fuse_block(const fuse_job *j, int64_t first, int64_t end);
 /* Sets at[k] to elements [first, first + n) of each input, a block or less: where they are, or
  * copied to the room. */
 #define gp_fuse_read GP_NAME(gp_fuse_read)
-void gp_fuse_read(const fuse_job *j, fuse_room *r, int64_t first, int64_t n, const char **at);
+void gp_fuse_read(const fuse_job *j, fuse_buffers *r, int64_t first, int64_t n, const char **at);
 
 #endif

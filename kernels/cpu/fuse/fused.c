@@ -12,8 +12,6 @@
 
 #undef bool
 
-enum { GRAIN = 32768 };
-
 /* ---- steps ---- */
 
 /* Operand o of n elements in the type that the step's loop takes; `spare` takes a conversion. */
@@ -66,22 +64,22 @@ DROP(double)
 static void drop(const fuse_job *j, const fuse_step *s, int64_t first, int64_t n, const char *x,
                  char *to, char *spare) {
     uint32_t w[GP_BLOCK + 256];
-    char *room = s->drop_store ? spare : to;
+    char *buffer = s->drop_store ? spare : to;
     int64_t skip = first & 3, counters = (n + skip + 3) / 4;
     philox_block(j->call->seed, j->call->counter + s->random, (uint64_t)(first / 4),
                  (counters + 63) / 64 * 64, w);
     if (s->drop_load) s->drop_load(spare, x, s->size, n), x = spare;
     if (s->ct == GP_CT_f32)
-        drop_float((float *)(void *)room, (const void *)x, w + skip, s->p, (float)s->scale, n);
-    else drop_double((double *)(void *)room, (const void *)x, w + skip, s->p, s->scale, n);
-    if (s->drop_store) s->drop_store(to, s->size, room, n);
+        drop_float((float *)(void *)buffer, (const void *)x, w + skip, s->p, (float)s->scale, n);
+    else drop_double((double *)(void *)buffer, (const void *)x, w + skip, s->p, s->scale, n);
+    if (s->drop_store) s->drop_store(to, s->size, buffer, n);
 }
 
 static int64_t size_of(const fuse_job *j, int v) {
     return v < j->p->ninputs ? j->size[v] : j->plan->step[v - j->p->ninputs].size;
 }
 
-static void run_form(const fuse_job *j, const fuse_step *s, const fuse_room *r, int64_t first,
+static void run_form(const fuse_job *j, const fuse_step *s, const fuse_buffers *r, int64_t first,
                      int64_t n, const char *const *at, char *to) {
     const char *in[3];
     int i = 0;
@@ -98,7 +96,7 @@ static void run_form(const fuse_job *j, const fuse_step *s, const fuse_room *r, 
     else if (in[0] != to) memcpy(to, in[0], (size_t)(n * s->size));
 }
 
-static void run_step(const fuse_job *j, const fuse_step *s, const fuse_room *r, int64_t first,
+static void run_step(const fuse_job *j, const fuse_step *s, const fuse_buffers *r, int64_t first,
                      int64_t n, const char *const *at, char *to) {
     const void *in[GP_MAX_IN];
     if (!s->fn) {
@@ -129,7 +127,7 @@ static inline __attribute__((always_inline)) void fetch(const fuse_job *j, int64
 
 /* Runs steps [k, end), a loop or a single one, on n elements from `first` on. Where the next block
  * is prefetched, each step takes its share: all at once would hold up the loads of the steps. */
-static void run_steps(const fuse_job *j, const fuse_room *r, int k, int64_t first, int64_t n,
+static void run_steps(const fuse_job *j, const fuse_buffers *r, int k, int64_t first, int64_t n,
                       char *const *at) {
     enum { PART = 256 };
     const fuse_step *s = &j->plan->step[k];
@@ -148,7 +146,7 @@ static void run_steps(const fuse_job *j, const fuse_room *r, int k, int64_t firs
 }
 
 /* Where result k goes: its slot, unless it is an output that has a place of its own. */
-static char *place(const fuse_job *j, const fuse_room *r, int k, char *const *out) {
+static char *address_of(const fuse_job *j, const fuse_buffers *r, int k, char *const *out) {
     for (int i = 0; i < j->p->nout; i++)
         if (j->p->out[i] == j->p->ninputs + k && out[i]) return out[i];
     int slot = j->plan->step[k].slot;
@@ -156,7 +154,7 @@ static char *place(const fuse_job *j, const fuse_room *r, int k, char *const *ou
 }
 
 /* Computes elements [first, first + n), at most a block; output i goes to out[i], where given. */
-static void run_block(fuse_job *j, fuse_room *r, int64_t first, int64_t n, char *const *out) {
+static void run_block(fuse_job *j, fuse_buffers *r, int64_t first, int64_t n, char *const *out) {
     const fuse_plan *plan = j->plan;
     const gp_program *p = j->p;
     char *at[GP_PROGRAM_INPUTS + GP_PROGRAM_STEPS];
@@ -164,7 +162,7 @@ static void run_block(fuse_job *j, fuse_room *r, int64_t first, int64_t n, char 
     for (int k = 0, end; k < plan->nsteps; k = end) {
         const fuse_step *s = &plan->step[k];
         end = s->next;
-        for (int i = k; i < end; i++) at[p->ninputs + i] = place(j, r, i, out);
+        for (int i = k; i < end; i++) at[p->ninputs + i] = address_of(j, r, i, out);
         run_steps(j, r, k, first, n, at);
         if (s->fault && cpu_fault) {
             j->step = k;
@@ -186,7 +184,8 @@ static int in_place(const fuse_job *j, int64_t first, const char **at, int64_t *
 }
 
 /* Writes the block of output i that lies in its slot past the caches. */
-static void stream_block(const fuse_job *j, const fuse_room *r, int i, int64_t first, int64_t n) {
+static void stream_block(const fuse_job *j, const fuse_buffers *r, int i, int64_t first,
+                         int64_t n) {
     const fuse_step *s = &j->plan->step[j->p->out[i] - j->p->ninputs];
     const char *next[GP_PROGRAM_INPUTS];
     int64_t size[GP_PROGRAM_INPUTS];
@@ -197,7 +196,7 @@ static void stream_block(const fuse_job *j, const fuse_room *r, int i, int64_t f
 
 static void run_range(void *ctx, int64_t from, int64_t to) {
     fuse_job *j = ctx;
-    fuse_room *r = gp_fuse_begin(j);
+    fuse_buffers *r = gp_fuse_begin(j);
     if (!r) return;
     cpu_fault = 0;
     for (int64_t at = from, n; at < to; at += n) {
@@ -244,7 +243,7 @@ static _Bool run_all(fuse_job *j, _Bool stream) {
     }
     j->stream = stream && j->numel * size >= STREAM_BYTES;
     j->ahead = !j->stream && j->numel * size >= STREAM_BYTES;
-    return gp_parallel_op(j->call, j->numel, GRAIN, run_range, j) && settled(j);
+    return gp_parallel_op(j->call, j->numel, GP_GRAIN, run_range, j) && settled(j);
 }
 
 /* ---- reductions ---- */

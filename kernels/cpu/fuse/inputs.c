@@ -63,7 +63,7 @@ static _Bool has_shape(const gp_array *a, const gp_shape *s) {
     return 1;
 }
 
-/* Elements of a block: as many as the first-level cache holds of what the steps read and write,
+/* Elements of a block: what the steps read and write of them fits into the first-level cache,
  * with the next block of inputs that are read in place. */
 static int64_t block_of(const fuse_job *j) {
     enum { BYTES = 16384, STEP = 128, LEAST = 256 };
@@ -150,7 +150,8 @@ static const char *element(const fuse_job *j, int k, int64_t first) {
 }
 
 /* Elements [first, first + n) of strided input k: where they are, or copied to its slot. */
-static const char *read_strided(const fuse_job *j, fuse_room *r, int k, int64_t first, int64_t n) {
+static const char *read_strided(const fuse_job *j, fuse_buffers *r, int k, int64_t first,
+                                int64_t n) {
     char *slot = r->input + k * GP_FUSE_SLOT;
     int64_t step = j->stride[k][j->ndim - 1], width = j->dim[j->ndim - 1], at = first % width;
     _Bool known = j->repeats[k];
@@ -162,7 +163,7 @@ static const char *read_strided(const fuse_job *j, fuse_room *r, int k, int64_t 
     return slot;
 }
 
-void gp_fuse_read(const fuse_job *j, fuse_room *r, int64_t first, int64_t n, const char **at) {
+void gp_fuse_read(const fuse_job *j, fuse_buffers *r, int64_t first, int64_t n, const char **at) {
     for (int k = 0; k < j->p->ninputs; k++) {
         if (j->how[k] == GP_FUSE_FLAT) at[k] = j->data[k] + first * j->size[k];
         else if (j->how[k] == GP_FUSE_STRIDED) at[k] = read_strided(j, r, k, first, n);
@@ -177,10 +178,10 @@ int64_t gp_fuse_block(const fuse_job *j, int64_t first, int64_t end) {
 }
 
 void *gp_fuse_begin(void *ctx) {
-    enum { HEAD = (sizeof(fuse_room) + 63) / 64 * 64 };
+    enum { HEAD = (sizeof(fuse_buffers) + 63) / 64 * 64 };
     fuse_job *j = ctx;
     int inputs = j->p->ninputs, slots = inputs + j->plan->nslots + SPARE;
-    fuse_room *r = gp_scratch(GP_SCRATCH_PART, HEAD + (size_t)slots * GP_FUSE_SLOT);
+    fuse_buffers *r = gp_scratch(GP_SCRATCH_PART, HEAD + (size_t)slots * GP_FUSE_SLOT);
     if (!r) j->memory = 1;
     if (!r) return NULL;
     r->input = (char *)r + HEAD;

@@ -7,8 +7,6 @@
 
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { GRAIN = 32768 };
-
 /* most: the largest that is valid; 0: any is. */
 static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
     char expected[40] = "at least 1";
@@ -109,7 +107,7 @@ static void count_part(void *ctx, int64_t begin, int64_t end) {
 
 static bool count_side_by_side(const gp_array *x, const gp_array *out) {
     contiguous_job s = {.v = (const int64_t *)(const void *)x->data, .out = out};
-    gp_parallel(x->numel, 2 * GRAIN, count_part, &s);
+    gp_parallel(x->numel, 2 * GP_GRAIN, count_part, &s);
     if (s.ended) memset(out->data, 0, (size_t)out->numel * 8);
     return !s.ended;
 }
@@ -170,7 +168,7 @@ bool CPU(count_labels)(const gp_call *c) {
     labels_job s = {.x = x, .out = out, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
     if (out->numel > MOST_LABELS) return gp_fail("count_labels: too many labels");
     memset(out->data, 0, (size_t)out->numel * 8);
-    gp_parallel(x->numel, 2 * GRAIN, count_labels_part, &s);
+    gp_parallel(x->numel, 2 * GP_GRAIN, count_labels_part, &s);
     *(int64_t *)(void *)gp_out(c, 1)->data = s.largest;
     return gp_check_interrupt(c);
 }
@@ -282,6 +280,6 @@ bool CPU(one_hot)(const gp_call *c) {
     hot h = {.to = (int64_t *)(void *)out->data,
              .classes = out->dim[out->ndim - 1],
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
-    return gp_parallel_op(c, out->numel, GRAIN, clear, h.to) &&
+    return gp_parallel_op(c, out->numel, GP_GRAIN, clear, h.to) &&
            (each_block(x, NULL, hot_block, &h) || bad_label(c, h.bad, h.classes));
 }

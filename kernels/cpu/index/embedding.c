@@ -6,7 +6,7 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { GRAIN = 32768, BLOCK = 256 };
+enum { BLOCK = 256 };
 
 typedef struct embedding_job {
     const gp_array *index, *rows; /* contiguous; the table, or the gradients to be summed */
@@ -61,7 +61,7 @@ bool CPU(embedding)(const gp_call *c) {
     embedding_job r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
     r.width = r.rows->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
     gp_label_reader_init(&r.labels, r.index, r.rows->dim[0], 0);
-    return gp_parallel_op(c, r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r) &&
+    return gp_parallel_op(c, r.index->numel, 1 + GP_GRAIN / (1 + r.width), copy_rows, &r) &&
            report(c, &r);
 }
 
@@ -102,7 +102,7 @@ bool CPU(embedding_grad)(const gp_call *c) {
     memset(r.sums, 0, (size_t)n * gp_ctype_size[r.ct]);
     r.skips = pad != 0;
     gp_label_reader_init(&r.labels, r.index, count, pad < 0 ? pad + count + 1 : pad);
-    gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
+    gp_parallel(r.width, 1 + GP_GRAIN / (1 + r.index->numel), add_columns, &r);
     if (!gp_check_interrupt(c)) return false;
     if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);
     return report(c, &r);

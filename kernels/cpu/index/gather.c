@@ -2,7 +2,7 @@
 #include "kernels/cpu/index/gather.h"
 
 /* AHEAD: rows; FETCH: bytes of one, beyond which the hardware prefetches by itself. */
-enum { GRAIN = 32768, SOME = 512, AHEAD = 8, FETCH = 1024 };
+enum { SOME = 512, AHEAD = 8, FETCH = 1024 };
 
 typedef struct mover {
     gp_nd_loop loop; /* row-major order, the flat side, x, the table (or the index) */
@@ -116,8 +116,9 @@ static bool get_at(const gp_call *c, const gp_gather_dims *l, const gp_array *x,
     if (!gp_prefault_outputs(c)) return false;
     gp_nd_loop_init(&m.loop, 4, arrays);
     if (whole_rows(&m))
-        return gp_parallel_op(c, m.loop.dim[0], 1 + GRAIN / m.loop.dim[1], move_whole_rows, &m);
-    return gp_parallel_op(c, a.order.numel, GRAIN, move_rows, &m) && (!o || gp_offsets_good(c, o));
+        return gp_parallel_op(c, m.loop.dim[0], 1 + GP_GRAIN / m.loop.dim[1], move_whole_rows, &m);
+    return gp_parallel_op(c, a.order.numel, GP_GRAIN, move_rows, &m) &&
+           (!o || gp_offsets_good(c, o));
 }
 
 static bool get(const gp_call *c, const gp_gather_dims *l, const gp_array *x, const gp_array *out) {
@@ -134,7 +135,7 @@ bool CPU(gather)(const gp_call *c) {
 
 /* x seen as one dim: c->tmp[1] is x without gaps. So are the table and the output, which have the
  * index's elements in its order. */
-static bool take_flat(const gp_call *c, const gp_array *index) {
+static bool gather_flat(const gp_call *c, const gp_array *index) {
     const gp_array *table = c->tmpa[0], *x = c->tmpa[1];
     gp_gather_dims l = {.ndim = 1, .dim = {table->numel}, .table = {1}};
     gp_array out = *gp_out(c, 0);
@@ -144,10 +145,10 @@ static bool take_flat(const gp_call *c, const gp_array *index) {
            get(c, &l, x, &out);
 }
 
-bool CPU(take)(const gp_call *c) { return take_flat(c, gp_in(c, 1)); }
+bool CPU(take)(const gp_call *c) { return gather_flat(c, gp_in(c, 1)); }
 
 bool CPU(take_along_dim)(const gp_call *c) {
-    if (c->ntmp > 1) return take_flat(c, gp_in(c, 1));
+    if (c->ntmp > 1) return gather_flat(c, gp_in(c, 1));
     gp_gather_dims l;
     return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, false, &l) &&
            get(c, &l, gp_in(c, 0), gp_out(c, 0));

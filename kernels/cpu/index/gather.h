@@ -56,7 +56,7 @@ bool gp_offsets_good(const gp_call *c, const gp_offsets *o);
  * the dim from 0. along_one: index_select, index_add …: a 1-d index, argument 2, in place of dim d.
  * tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in their last dim.
  * by_indices: index, index_put: a list of index tensors in argument 1, their dims in argument
- * dims_at; where the table's dims stand says gp_index_place. */
+ * dims_at; where the table's dims stand says gp_index_position. */
 #define gp_indexed_along GP_NAME(gp_indexed_along)
 bool gp_indexed_along(const gp_call *c, const gp_array *x, const gp_array *index, int d,
                       bool written, gp_gather_dims *l);

@@ -5,7 +5,7 @@
 #include "kernels/cpu/index/mask.h"
 #include "kernels/cpu/runtime/nontemporal.h"
 
-/* Sums of so many bytes fit into a byte, of which a vector holds more than of any wider type. */
+/* Sums of UNIT bytes fit into a byte, of which a vector holds more than of any wider type. */
 static int64_t count_bytes(const uint8_t *m, int64_t n) {
     enum { UNIT = 192 };
     _Static_assert(UNIT <= UINT8_MAX, "a byte holds their sum");

@@ -19,13 +19,14 @@ COMPRESS(uint64_t)
 
 /* Where a chunk's elements go: memory past `end` is the next chunk's, which another thread may
  * write. */
-typedef struct place {
+typedef struct compacted {
     char *to, *end;
-} place;
+} compacted;
 
 /* Packs contiguous elements of 4 or 8 bytes, 16 or 8 at a time, while a whole vector has room;
  * returns how many of n it looked at. */
-static int64_t squeeze(place *o, const char *from, size_t size, const uint8_t *truth, int64_t n) {
+static int64_t squeeze(compacted *o, const char *from, size_t size, const uint8_t *truth,
+                       int64_t n) {
     int64_t i = 0;
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
     for (; size == 8 && i + 8 <= n && o->end - o->to >= 64; i += 8) {
@@ -48,7 +49,7 @@ static int64_t squeeze(place *o, const char *from, size_t size, const uint8_t *t
 
 static void select_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                          int64_t n, void *state) {
-    place *o = state;
+    compacted *o = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
     int32_t found[GP_BLOCK + 16];
     int64_t done = step == (int64_t)w->size ? squeeze(o, p[2], w->size, truth, n) : 0;
@@ -65,7 +66,7 @@ static void select_chunks(void *ctx, int64_t begin, int64_t end) {
     const gp_mask_walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
         int64_t size = (int64_t)w->size;
-        place o = {w->out->data + w->before[k] * size, w->out->data + w->before[k + 1] * size};
+        compacted o = {w->out->data + w->before[k] * size, w->out->data + w->before[k + 1] * size};
         gp_mask_walk_chunk(w, k, select_piece, &o);
     }
 }
@@ -164,7 +165,7 @@ static void copy_parts(const parts *p, char *packed, char *x, int64_t step, cons
 
 static void parts_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                         int64_t n, void *state) {
-    enum { FEW = 64 }; /* parts of so many elements stay in the first-level cache while they fill */
+    enum { FEW = 64 }; /* parts of FEW elements stay in the first-level cache while they fill */
     parts_state *s = state;
     int32_t found[GP_BLOCK + 16];
     int64_t step = w->loop.stride[2][w->loop.ndim - 1], k = gp_true_at(truth, n, found);
@@ -229,18 +230,18 @@ bool CPU(masked_select)(const gp_call *c) {
 
 /* True element number r of the mask takes row r of values (or its only one): a row is the part of x
  * over the dims after the mask's. */
-typedef struct put {
+typedef struct store_job {
     gp_mask_walk w;
     gp_array part, value; /* of x and of values, both of the shape of the part */
     int64_t value_step;   /* bytes from row to row of values */
-} put;
+} store_job;
 
 typedef struct put_state {
-    const put *p;
+    const store_job *p;
     const char *from;
 } put_state;
 
-static void put_part(const put *p, char *to, const char *from) {
+static void copy_part(const store_job *p, char *to, const char *from) {
     gp_array d = p->part, s = p->value;
     d.data = to;
     s.data = (char *)(uintptr_t)from;
@@ -248,27 +249,27 @@ static void put_part(const put *p, char *to, const char *from) {
     else memcpy(to, from, p->w.size);
 }
 
-static void put_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
-                      int64_t n, void *state) {
+static void store_piece(const gp_mask_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                        int64_t n, void *state) {
     put_state *s = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
     for (int64_t i = 0; i < n; i++) {
         if (!truth[i]) continue;
-        put_part(s->p, p[2] + i * step, s->from);
+        copy_part(s->p, p[2] + i * step, s->from);
         s->from += s->p->value_step;
     }
 }
 
-static void put_chunks(void *ctx, int64_t begin, int64_t end) {
-    const put *p = ctx;
+static void store_chunks(void *ctx, int64_t begin, int64_t end) {
+    const store_job *p = ctx;
     for (int64_t k = begin; k < end; k++) {
         put_state s = {.p = p, .from = p->w.values->data + p->w.before[k] * p->value_step};
-        gp_mask_walk_chunk(&p->w, k, put_piece, &s);
+        gp_mask_walk_chunk(&p->w, k, store_piece, &s);
     }
 }
 
 /* Splits x after the mask's dims; broadcasts values over the part. */
-static void put_layout(put *p, const gp_array *x, int nmask, gp_array *head) {
+static void store_layout(store_job *p, const gp_array *x, int nmask, gp_array *head) {
     const gp_array *v = p->w.values;
     int rest = x->ndim - nmask;
     *head = p->part = p->value = *x;
@@ -288,9 +289,10 @@ static void put_layout(put *p, const gp_array *x, int nmask, gp_array *head) {
 
 bool CPU(masked_put)(const gp_call *c) {
     const gp_array *mask = gp_in(c, 1), *out = gp_out(c, 0);
-    put p = {.w = {.values = gp_values(c, 2, 0), .size = gp_dtype_size((gp_dtype)out->dtype)}};
+    store_job p = {
+        .w = {.values = gp_values(c, 2, 0), .size = gp_dtype_size((gp_dtype)out->dtype)}};
     gp_array head;
-    put_layout(&p, out, mask->ndim, &head);
+    store_layout(&p, out, mask->ndim, &head);
     if (!gp_mask_walk_begin(&p.w, mask, mask, &head)) return false;
     int64_t have = p.w.values->ndim > p.part.ndim ? p.w.values->dim[0] : 1,
             want = p.w.before[p.w.chunks];
@@ -298,7 +300,7 @@ bool CPU(masked_put)(const gp_call *c) {
               gp_fail("%s: %lld values given for %lld true elements of the mask", c->op->name,
                       (long long)have, (long long)want);
     if (ok && out->data != gp_in(c, 0)->data) gp_copy_array(out, gp_in(c, 0));
-    if (ok && p.part.numel) ok = gp_parallel_op(c, p.w.chunks, 1, put_chunks, &p);
+    if (ok && p.part.numel) ok = gp_parallel_op(c, p.w.chunks, 1, store_chunks, &p);
     free(p.w.before);
     return ok;
 }

@@ -2,7 +2,7 @@
 #include "kernels/cpu/index/gather.h"
 #include "tensor/ops/index/index.h"
 
-enum { GRAIN = 8192, LOOK = 1 << 18 };
+enum { LOOK = 1 << 18 };
 
 /* ---- the table ---- */
 
@@ -102,7 +102,8 @@ bool gp_index_to_offsets(const gp_call *c, const gp_array *index, int64_t size, 
     int64_t n = table->numel;
     for (int64_t at = 0; alone && at < n && !gp_stopped(); at += LOOK)
         wrap_rows(&w, at, n - at < LOOK ? n : at + LOOK);
-    if (alone ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w)) return false;
+    if (alone ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GP_GRAIN / 4, wrap_rows, &w))
+        return false;
     return !w.bad || report_bad(c, index, size, dim);
 }
 
@@ -197,14 +198,14 @@ bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, bool w
                                  bytes(x, x->stride[dims[k]]), (int)dims[k] + 1, k == 0, alone))
             return false;
     }
-    int place = gp_index_place(x->ndim, mask);
-    bool placed = false;
+    int position = gp_index_position(x->ndim, mask);
+    bool done = false;
     l->ndim = 0;
     for (int d = 0; d <= x->ndim; d++) {
-        if (!placed && l->ndim == place) {
+        if (!done && l->ndim == position) {
             for (int i = 0; i < table->ndim; i++)
                 gp_gather_dims_add(l, table->dim[i], 0, table->stride[i]);
-            placed = true;
+            done = true;
         }
         if (d < x->ndim && !(mask >> d & 1)) gp_gather_dims_add(l, x->dim[d], x->stride[d], 0);
     }

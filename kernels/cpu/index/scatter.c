@@ -9,7 +9,7 @@
 #include "kernels/cpu/index/scatter.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-enum { GRAIN = 32768, ENTRIES = 8192, SOME = 512, LONG = 1 << 18 };
+enum { ENTRIES = 8192, SOME = 512, LONG = 1 << 18 };
 
 /* A scatter: the type that it computes in, and its arrays. */
 typedef struct job {
@@ -23,7 +23,7 @@ typedef struct job {
     gp_array target; /* out; or `wide`, without gaps, in the dtype that is computed in */
     gp_array values;
     gp_array counts; /* mean: how many values each place has, of target's layout and dtype */
-    uint64_t number; /* room for a number that is values */
+    uint64_t number; /* what values points to where they are a number */
 } job;
 
 /* ---- the loop ---- */
@@ -184,11 +184,11 @@ static void write_values(job *j, const gp_gather_dims *l, const gp_array *target
     gp_indexed_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
     int64_t n = w.m.order.numel;
     w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
-    if (w.split < 0 || n < GRAIN) {
+    if (w.split < 0 || n < GP_GRAIN) {
         if (!write_ascending(&w)) write_all(&w, &w.m);
     } else {
         int64_t most = l->dim[w.split];
-        gp_parallel(most, (GRAIN / 2 * most + n - 1) / n, write_parts, &w);
+        gp_parallel(most, (GP_GRAIN / 2 * most + n - 1) / n, write_parts, &w);
     }
 }
 
@@ -206,7 +206,7 @@ static gp_array dense(const gp_array *a, gp_dtype dt, char *p) {
 }
 
 /* Bytes of a's elements in dt, up to a full line of the cache. */
-static size_t room_of(const gp_array *a, gp_dtype dt) {
+static size_t bytes_of(const gp_array *a, gp_dtype dt) {
     return ((size_t)a->numel * gp_dtype_size(dt) + 63) / 64 * 64;
 }
 
@@ -226,7 +226,7 @@ static bool begin(job *j, int i) {
     j->target = *out;
     if (wide == dt && !j->mean) return true;
     bool convert = j->values.dtype != wide;
-    size_t tn = room_of(out, wide), vn = convert ? room_of(&j->values, wide) : 0;
+    size_t tn = bytes_of(out, wide), vn = convert ? bytes_of(&j->values, wide) : 0;
     char *p = gp_scratch(GP_SCRATCH_CALL, tn + vn + (j->mean ? tn : 0));
     if (!p) return gp_fail("%s: out of memory", c->op->name);
     j->target = dense(out, wide, p);
@@ -259,10 +259,10 @@ static void average(const job *j) {
 }
 
 /* s, stored in *room, expanded over everything. */
-static gp_array constant(const job *j, gp_scalar s, uint64_t *room) {
+static gp_array constant(const job *j, gp_scalar s, uint64_t *number) {
     gp_value v = {.kind = GP_NUMBER, .is_float = s.is_float, .i = s.i};
     if (s.is_float) v.f = s.f;
-    return gp_number_array(&v, (gp_dtype)j->target.dtype, room);
+    return gp_number_array(&v, (gp_dtype)j->target.dtype, number);
 }
 
 /* The identity of a reduction: its start where the target's own element does not count. */
@@ -282,18 +282,18 @@ static gp_scalar identity_of(gp_dtype dt, gp_scatter_op how) {
 static bool finish(job *j, const gp_gather_dims *l) {
     const gp_array *out = gp_out(j->c, 0), *x = gp_in(j->c, 0);
     bool wide = j->target.data != out->data;
-    uint64_t room, one_room;
+    uint64_t number, one_number;
     if (j->target.data != x->data) gp_copy_array(&j->target, x);
     if (!j->include_self) {
-        gp_array v = constant(j, identity_of((gp_dtype)j->target.dtype, j->how), &room);
+        gp_array v = constant(j, identity_of((gp_dtype)j->target.dtype, j->how), &number);
         write_values(j, l, &j->target, &v, GP_ASSIGN);
     }
     write_values(j, l, &j->target, &j->values, j->how);
     if (!gp_check_interrupt(j->c)) return false;
     if (j->index && !gp_offsets_good(j->c, &j->offsets)) return false;
     if (j->mean) {
-        gp_array one = constant(j, (gp_scalar){.i = 1}, &one_room),
-                 self = constant(j, (gp_scalar){.i = j->include_self}, &room);
+        gp_array one = constant(j, (gp_scalar){.i = 1}, &one_number),
+                 self = constant(j, (gp_scalar){.i = j->include_self}, &number);
         gp_copy_array(&j->counts, &self);
         write_values(j, l, &j->counts, &one, GP_ADD);
         average(j);

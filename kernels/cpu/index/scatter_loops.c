@@ -81,8 +81,8 @@ ROWS(f64, double)
 ROW(or, uint8_t, u8, a | b)
 ROW(and, uint8_t, u8, a &b)
 
-#define FNS(name, put)                                                                             \
-    { put, add_##name, mul_##name, least_##name, most_##name }
+#define FNS(name, store)                                                                           \
+    { store, add_##name, mul_##name, least_##name, most_##name }
 gp_scatter_row gp_scatter_fn(gp_dtype dt, gp_scatter_op how) {
     _Static_assert(GP_ASSIGN == 0 && GP_ADD == 1 && GP_MUL == 2 && GP_MIN == 3 && GP_MAX == 4 &&
                        GP_MEAN == 5,

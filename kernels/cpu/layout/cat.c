@@ -46,8 +46,6 @@ bool CPU(diag_embed)(const gp_call *c) {
 
 /* ---- tril, triu ---- */
 
-enum { GRAIN = 32768 };
-
 typedef struct triangle {
     const gp_array *out, *x;
     int64_t diagonal;
@@ -95,7 +93,7 @@ static bool keep_triangle(const gp_call *c, bool upper) {
     t.diagonal = diagonal > limit ? limit : diagonal < -limit ? -limit : diagonal;
     if (out->numel == 0) return true;
     int64_t cols = out->dim[out->ndim - 1];
-    return gp_parallel_op(c, out->numel / cols, 1 + GRAIN / cols, triangle_rows, &t);
+    return gp_parallel_op(c, out->numel / cols, 1 + GP_GRAIN / cols, triangle_rows, &t);
 }
 
 bool CPU(tril)(const gp_call *c) { return keep_triangle(c, false); }

@@ -8,7 +8,7 @@
 #include "kernels/cpu/layout/transpose.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { GRAIN = 65536, TILE = GP_TRANSPOSE_TILE };
+enum { TILE = GP_TRANSPOSE_TILE };
 
 typedef struct fill_ctx {
     gp_nd_loop loop;
@@ -70,7 +70,7 @@ static bool fill_with(const gp_call *c, const gp_value *v) {
     gp_scalar_store((gp_dtype)out->dtype, f.value, s);
     gp_nd_loop_init(&f.loop, 1, &out);
     f.stream = out->contiguous && out->numel * (int64_t)f.size >= STREAM_BYTES;
-    return gp_parallel_op(c, out->numel, GRAIN, fill_rows, &f);
+    return gp_parallel_op(c, out->numel, 2 * GP_GRAIN, fill_rows, &f);
 }
 
 bool CPU(fill)(const gp_call *c) { return fill_with(c, &c->arg[1]); }
@@ -120,7 +120,7 @@ static void range_part(void *ctx, int64_t begin, int64_t end) {
 bool CPU(range)(const gp_call *c) {
     range_ctx a = {.c = c, .integers = !c->arg[0].is_float && !c->arg[2].is_float};
     a.store = gp_store_fn(a.integers ? GP_CT_i64 : GP_CT_f64, (gp_dtype)gp_out(c, 0)->dtype);
-    return gp_parallel_op(c, gp_out(c, 0)->numel, GRAIN, range_part, &a);
+    return gp_parallel_op(c, gp_out(c, 0)->numel, 2 * GP_GRAIN, range_part, &a);
 }
 
 /* ---- linspace, logspace ---- */
@@ -158,7 +158,7 @@ static bool spaced(const gp_call *c, double base) {
     s.first = as_double(&c->arg[0]), s.last = as_double(&c->arg[1]);
     s.step = out->numel > 1 ? (s.last - s.first) / (double)(out->numel - 1) : 0;
     s.store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype);
-    return gp_parallel_op(c, out->numel, GRAIN, spaced_part, &s);
+    return gp_parallel_op(c, out->numel, 2 * GP_GRAIN, spaced_part, &s);
 }
 
 bool CPU(linspace)(const gp_call *c) { return spaced(c, 0); }
@@ -324,16 +324,16 @@ bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     k.stream = !k.store && k.loop.stride[0][last] == size && k.loop.stride[1][last] == size &&
                k.loop.dim[last] * size >= STREAM_ROW && k.loop.numel * size >= STREAM_BYTES;
     gp_body body = copy_rows;
-    int64_t units = arrays[0]->numel, grain = GRAIN;
+    int64_t units = arrays[0]->numel, grain = 2 * GP_GRAIN;
     if (transposed(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
         units = k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE);
-        grain = 1 + GRAIN / (TILE * cols);
+        grain = 1 + 2 * GP_GRAIN / (TILE * cols);
         body = copy_transposed;
     } else if (planar(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
         units = k.loop.numel / (rows * cols) * ((rows + GP_BLOCK - 1) / GP_BLOCK);
-        grain = 1 + GRAIN / (GP_BLOCK * cols);
+        grain = 1 + 2 * GP_GRAIN / (GP_BLOCK * cols);
         body = copy_planes;
     }
     if (c) return gp_parallel_op(c, units, grain, body, &k);

@@ -6,7 +6,7 @@
 #include "kernels/cpu/runtime/nontemporal.h"
 
 /* HELD: bytes that are put together in the first-level cache before they are streamed. */
-enum { GRAIN = 32768, HELD = 2048 };
+enum { HELD = 2048 };
 
 typedef enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR } mode;
 
@@ -63,12 +63,12 @@ static void margin(const padding *p, char *o, const char *row, int64_t step, int
 }
 
 /* A row of the result: its index in each dim but the last, and x's row that it shows. */
-typedef struct place {
+typedef struct pad_row {
     int64_t at[GP_MAX_DIM];
     const char *row; /* NULL: the padding value */
-} place;
+} pad_row;
 
-static void find_row(const padding *p, place *w) {
+static void find_row(const padding *p, pad_row *w) {
     int64_t size = (int64_t)p->size;
     w->row = p->x->data;
     for (int d = 0; d < p->out->ndim - 1; d++) {
@@ -81,12 +81,12 @@ static void find_row(const padding *p, place *w) {
     }
 }
 
-static void first_row(const padding *p, place *w, int64_t r) {
+static void first_row(const padding *p, pad_row *w, int64_t r) {
     for (int d = p->out->ndim - 2; d >= 0; d--) w->at[d] = r % p->out->dim[d], r /= p->out->dim[d];
     find_row(p, w);
 }
 
-static void next_row(const padding *p, place *w) {
+static void next_row(const padding *p, pad_row *w) {
     int d = p->out->ndim - 2;
     bool inside = w->row && d >= 0 && w->at[d] >= p->before[d] &&
                   w->at[d] - p->before[d] + 1 < p->x->dim[d] && w->at[d] + 1 < p->out->dim[d];
@@ -103,7 +103,7 @@ static void next_row(const padding *p, place *w) {
 }
 
 /* Elements [from, to) of a row of the result, written to o. */
-static void pad_part(const padding *p, const place *w, int64_t from, int64_t to, char *o) {
+static void pad_part(const padding *p, const pad_row *w, int64_t from, int64_t to, char *o) {
     int last = p->out->ndim - 1;
     int64_t n = p->x->dim[last], size = (int64_t)p->size, step = p->x->stride[last] * size;
     if (!w->row) {
@@ -120,20 +120,20 @@ static void pad_part(const padding *p, const place *w, int64_t from, int64_t to,
 
 /* Rows of a result that is too large for a cache: rows that end within a line are put together
  * first, then streamed in whole lines. */
-static void pad_streamed(const padding *p, place *w, int64_t begin, int64_t end) {
+static void pad_streamed(const padding *p, pad_row *w, int64_t begin, int64_t end) {
     _Alignas(64) char held[HELD];
     int64_t width = p->out->dim[p->out->ndim - 1], size = (int64_t)p->size;
     char *to = p->out->data + begin * width * size;
-    int64_t used = 0, room = HELD - (int64_t)((uintptr_t)to & 63);
+    int64_t used = 0, free_bytes = HELD - (int64_t)((uintptr_t)to & 63);
     for (int64_t r = begin; r < end; r++, next_row(p, w))
         for (int64_t c = 0, n; c < width; c += n) {
-            n = width - c < (room - used) / size ? width - c : (room - used) / size;
+            n = width - c < (free_bytes - used) / size ? width - c : (free_bytes - used) / size;
             pad_part(p, w, c, c + n, held + used);
             used += n * size;
-            if (used < room) continue;
+            if (used < free_bytes) continue;
             const char *next = w->row ? w->row + (c + n) * size : p->x->data;
             stream_out(to, held, (size_t)used, &next, 1);
-            to += used, used = 0, room = HELD;
+            to += used, used = 0, free_bytes = HELD;
         }
     stream_out(to, held, (size_t)used, NULL, 0);
     stream_end();
@@ -142,7 +142,7 @@ static void pad_streamed(const padding *p, place *w, int64_t begin, int64_t end)
 static void pad_rows(void *ctx, int64_t begin, int64_t end) {
     const padding *p = ctx;
     int64_t width = p->out->dim[p->out->ndim - 1], bytes = width * (int64_t)p->size;
-    place w;
+    pad_row w;
     first_row(p, &w, begin);
     if (p->stream) {
         pad_streamed(p, &w, begin, end);
@@ -179,7 +179,7 @@ bool CPU(pad)(const gp_call *c) {
     int last = p.out->ndim - 1;
     int64_t width = p.out->dim[last];
     p.stream = p.out->numel * (int64_t)p.size >= STREAM_BYTES && x.stride[last] == 1;
-    return gp_parallel_op(c, p.out->numel / width, 1 + GRAIN / width, pad_rows, &p);
+    return gp_parallel_op(c, p.out->numel / width, 1 + GP_GRAIN / width, pad_rows, &p);
 }
 
 /* ---- roll ---- */
@@ -221,7 +221,7 @@ static bool roll_rows(const gp_call *c, const gp_array *out, const gp_array *x,
     o.ndim = in.ndim = last + 1, o.dim[last] = width, o.stride[last] = 1;
     padding p = {.x = &in, .out = &o, .mode = CIRCULAR, .before = before, .size = (size_t)size};
     p.stream = o.numel * size >= STREAM_BYTES;
-    return gp_parallel_op(c, o.numel / width, 1 + GRAIN / width, pad_rows, &p);
+    return gp_parallel_op(c, o.numel / width, 1 + GP_GRAIN / width, pad_rows, &p);
 }
 
 /* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the

@@ -99,13 +99,13 @@ static bool finite_at(const gp_matrices *m, int64_t i) {
     const char *p = gp_matrix_at(m, i);
     bool columns = m->cs != m->size;
     int64_t lines = columns ? m->cols : m->rows, step = columns ? m->cs : m->rs;
-    int64_t n = columns ? m->rows : m->cols, apart = columns ? m->rs : m->cs;
+    int64_t n = columns ? m->rows : m->cols, separate = columns ? m->rs : m->cs;
     for (int64_t l = 0; l < lines; l++, p += step) {
-        if (apart == m->size) {
+        if (separate == m->size) {
             if (!gp_finite(p, n, m->size)) return false;
         } else {
             for (int64_t k = 0; k < n; k++)
-                if (!gp_finite(p + k * apart, 1, m->size)) return false;
+                if (!gp_finite(p + k * separate, 1, m->size)) return false;
         }
     }
     return true;

@@ -11,7 +11,7 @@
 
 /* Pixels of a tile; bytes of its logits that stay in the first-level cache; the number of classes
  * from which pixels with contiguous classes have their own loop. */
-enum { MOST = 512, LEAST = 16, TILE_BYTES = 20480, ROW_CLASSES = 48, GRAIN = 32768 };
+enum { MOST = 512, LEAST = 16, TILE_BYTES = 20480, ROW_CLASSES = 48 };
 
 #define T float
 #define t f32
@@ -116,7 +116,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Stores a tile's gradient from k->keep in the output. */
-static void put_tile(const loss_job *r, const tile *k) {
+static void store_tile(const loss_job *r, const tile *k) {
     int64_t step = r->row ? r->os : r->px.loop.stride[3][r->px.loop.ndim - 1],
             n = r->row ? r->n : k->w, size = gp_ctype_size[r->ct];
     bool stream = r->stream && r->direct && step == size;
@@ -146,7 +146,7 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
         r->g_load(k.l, k.p[2], r->px.loop.stride[2][last], k.w);
         if (r->ct == GP_CT_f32) slope_f32(r, &k);
         else slope_f64(r, &k);
-        put_tile(r, &k);
+        store_tile(r, &k);
     }
     if (r->stream) stream_end();
 }
@@ -214,7 +214,7 @@ static bool finished(const gp_call *c, const loss_job *r, int at) {
 }
 
 /* Tiles worth a thread. */
-static int64_t grain(const loss_job *r) { return 1 + GRAIN / (1 + r->n * r->px.width); }
+static int64_t grain(const loss_job *r) { return 1 + GP_GRAIN / (1 + r->n * r->px.width); }
 
 bool CPU(cross_entropy)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
@@ -272,7 +272,7 @@ bool CPU(cross_entropy_grad)(const gp_call *c) {
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
         int64_t pixels = out->numel / r.n;
         double weight = r.soft ? (double)pixels : 0;
-        if (!r.soft) gp_parallel(r.px.tiles, 1 + GRAIN / r.px.width, weigh, &r);
+        if (!r.soft) gp_parallel(r.px.tiles, 1 + GP_GRAIN / r.px.width, weigh, &r);
         for (int64_t u = 0; !r.soft && u < r.px.tiles; u++) weight += r.part[u];
         r.factor = 1 / weight;
     }

@@ -7,7 +7,7 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/loss.h"
 
-enum { MOST = 512, GRAIN = 32768 };
+enum { MOST = 512 };
 
 typedef struct nll_job {
     gp_pixel_tiles px;  /* target; x, or the gradient; the losses, or g */
@@ -120,7 +120,7 @@ bool CPU(nll_loss)(const gp_call *c) {
     double sum, weight;
     if (!set_up(&r, c, 0, x, out)) return false;
     if (reduction == GP_LOSS_EACH) r.part = NULL;
-    if (!gp_parallel_op(c, r.px.tiles, 1 + GRAIN / MOST, forward, &r)) return false;
+    if (!gp_parallel_op(c, r.px.tiles, 1 + GP_GRAIN / MOST, forward, &r)) return false;
     if (!gp_label_reader_good(c, &r.labels, gp_in(c, GP_LOSS_TARGET))) return false;
     if (reduction == GP_LOSS_EACH) return true;
     add_up(&r, &sum, &weight);
@@ -144,17 +144,17 @@ bool CPU(nll_loss_grad)(const gp_call *c) {
                  .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
                  .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
     double sum, weight;
-    if (!gp_parallel_op(c, out->numel, GRAIN, clear, (void *)out)) return false;
+    if (!gp_parallel_op(c, out->numel, GP_GRAIN, clear, (void *)out)) return false;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
         nll_job count = r;
         count.count = true;
         if (!set_up(&count, c, 1, x, &(gp_array){.dtype = GP_f64, .numel = 1})) return false;
-        if (!gp_parallel_op(c, count.px.tiles, 1 + GRAIN / MOST, forward, &count)) return false;
+        if (!gp_parallel_op(c, count.px.tiles, 1 + GP_GRAIN / MOST, forward, &count)) return false;
         add_up(&count, &sum, &weight);
         r.factor = 1 / weight;
     }
     if (!set_up(&r, c, 1, out, g)) return false;
     r.load = gp_load_fn((gp_dtype)g->dtype, GP_CT_f64);
-    return gp_parallel_op(c, r.px.tiles, 1 + GRAIN / MOST, backward, &r) &&
+    return gp_parallel_op(c, r.px.tiles, 1 + GP_GRAIN / MOST, backward, &r) &&
            gp_label_reader_good(c, &r.labels, gp_in(c, 1 + GP_LOSS_TARGET));
 }

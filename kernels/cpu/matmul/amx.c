@@ -103,7 +103,7 @@ static void copy_rest(block *b, int tile, int64_t rows, int64_t k, rests to) {
 /* The last tile of rows overlaps the one before, where they do not all have as many. */
 void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                   char *out) {
-    _Alignas(64) rests room;
+    _Alignas(64) rests buffer;
     gp_amx_config size = {0};
     int64_t tiles = (rows + GP_AMX_ROWS - 1) / GP_AMX_ROWS, row = p->width * 4, lanes = GP_VB;
     if (rows == 0) return;
@@ -122,7 +122,7 @@ void gp_amx_panel(const gp_panels *p, int64_t i, int64_t rows, const char *a, in
         for (int d = 0; d <= down; d++) {
             int64_t from = (t + d) * each < rows - each ? (t + d) * each : rows - each;
             b.a[d] = a + from * b.lda;
-            copy_rest(&b, d, each, p->k, room);
+            copy_rest(&b, d, each, p->k, buffer);
             b.out[d] = out + from * row;
         }
         for (int v = 0; v < p->vectors; v += 2) {
@@ -146,7 +146,7 @@ void gp_amx_columns(const uint16_t *x, int64_t row, int64_t next, int64_t rows, 
         for (int64_t i = 0; i < k; i++) t[(i / 2 * rows + r) * 2 + i % 2] = x[r * row + i * next];
 }
 
-/* 32 of k: four tiles of lines, as far as there are so many. */
+/* 32 of k: up to four tiles of lines. */
 static inline __attribute__((always_inline)) void add_lines(const char *const *w, int64_t step,
                                                             const char *x, int64_t rows, int n) {
     gp_amx_load(6, x, rows * 4);
@@ -249,7 +249,7 @@ static inline __attribute__((always_inline)) void add_columns(const across w, co
 /* Rows are paired a tile ahead: tiles are not read from stores that are under way. */
 void gp_amx_across(const uint16_t *w, int64_t step, int64_t k, const uint16_t *x, int64_t pitch,
                    int64_t rows, float *out) {
-    _Alignas(64) across room[2];
+    _Alignas(64) across buffer[2];
     gp_amx_config size = {0};
     int64_t chunks = (k + GP_AMX_DEPTH - 1) / GP_AMX_DEPTH, wide = GP_AMX_LINES * 4;
     for (int t = 0; t < 5; t++) gp_amx_size(&size, t, rows, 64);
@@ -260,11 +260,11 @@ void gp_amx_across(const uint16_t *w, int64_t step, int64_t k, const uint16_t *x
     gp_amx_load(1, out + 16, wide);
     gp_amx_load(2, out + 32, wide);
     gp_amx_load(3, out + 48, wide);
-    if (chunks) pair_rows_of(w, step, k, room[0]);
+    if (chunks) pair_rows_of(w, step, k, buffer[0]);
     for (int64_t c = 0; c < chunks; c++) {
         int64_t next = (c + 1) * GP_AMX_DEPTH;
-        if (next < k) pair_rows_of(w + next * step, step, k - next, room[(c + 1) % 2]);
-        add_columns(room[c % 2], x + c * GP_AMX_DEPTH, pitch);
+        if (next < k) pair_rows_of(w + next * step, step, k - next, buffer[(c + 1) % 2]);
+        add_columns(buffer[c % 2], x + c * GP_AMX_DEPTH, pitch);
     }
     gp_amx_store(0, out, wide);
     gp_amx_store(1, out + 16, wide);

@@ -116,8 +116,8 @@ enum { GP_AMX_LINES = 64 };
 #define gp_amx_lines GP_NAME(gp_amx_lines)
 void gp_amx_lines(const uint16_t *w, int64_t step, int64_t lines, int64_t k, const char *x,
                   int64_t rows, float *out);
-/* Rows of x (elements from row to row, to the next of k) in pairs, with zeros after them:
- * [pair][row], so many bytes. */
+/* The bytes of rows of x (elements from row to row, to the next of k) in pairs, with zeros after
+ * them: [pair][row]. */
 static inline int64_t gp_amx_columns_bytes(int64_t rows, int64_t k) {
     return (k + GP_AMX_DEPTH - 1) / GP_AMX_DEPTH * GP_AMX_DEPTH * 2 * rows;
 }

@@ -191,8 +191,8 @@ static const few_fn columns[3][FOUR] = {TABLE(columns, bf16), F16(columns), PAIR
 /* ---- the product ---- */
 
 /* Stores a tile of rows x n sums, `wide` apart, for rows from `row` and columns from j. */
-static void put(const few_job *f, const float *sum, int64_t row, int64_t rows, int64_t j, int64_t n,
-                int64_t wide) {
+static void store_sums(const few_job *f, const float *sum, int64_t row, int64_t rows, int64_t j,
+                       int64_t n, int64_t wide) {
     const gp_half_product *p = f->p;
     int64_t size = (int64_t)gp_dtype_size(p->dtype);
     gp_store store = gp_pairs_store_fn(p->pairs, p->dtype);
@@ -213,7 +213,7 @@ static void few_tiles(void *ctx, int64_t begin, int64_t end) {
         for (int64_t r = 0; r < f->rows; r += FOUR) {
             int64_t rows = f->rows - r < FOUR ? f->rows - r : FOUR;
             f->tiles[rows - 1](f, f->x + r * f->padded * f->x_size, j, sum);
-            put(f, sum, r, rows, j, n, wide);
+            store_sums(f, sum, r, rows, j, n, wide);
         }
     }
 }
@@ -227,7 +227,7 @@ static void amx_columns(void *ctx, int64_t begin, int64_t end) {
         if (j > last) j = last;
         gp_amx_across(f->w + j, f->step, f->k, (const uint16_t *)(const void *)f->x, f->padded,
                       f->rows, sum);
-        put(f, sum, 0, f->rows, j, GP_AMX_LINES, GP_AMX_LINES);
+        store_sums(f, sum, 0, f->rows, j, GP_AMX_LINES, GP_AMX_LINES);
     }
 }
 
@@ -238,7 +238,7 @@ static void amx_lines(void *ctx, int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
         int64_t j = b * GP_AMX_LINES, n = f->n - j < GP_AMX_LINES ? f->n - j : GP_AMX_LINES;
         gp_amx_lines(f->w + j * f->step, f->step, n, f->k, f->x, f->rows, sum);
-        put(f, sum, 0, f->rows, j, n, GP_AMX_LINES);
+        store_sums(f, sum, 0, f->rows, j, n, GP_AMX_LINES);
     }
 }
 

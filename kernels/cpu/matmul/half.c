@@ -35,7 +35,7 @@ static void add_row(float *restrict c, const float *restrict y, int64_t n) {
     for (int64_t j = 0; j < n; j++) c[j] += y[j];
 }
 
-/* Rows [from, to) of a times the panel, as many as fit the buffer. */
+/* Rows [from, to) of a times the panel, in groups that fit the buffer. */
 static void some_rows(const gp_half_product *p, const gp_panels *panel, int64_t first, int64_t from,
                       int64_t to) {
     _Alignas(64) char buf[GP_PANEL_BUFFER * 4 * GP_VB];
@@ -78,10 +78,10 @@ size_t gp_half_bytes(const gp_matrix *a, gp_dtype b) {
 }
 
 /* Makes a rows of the dtype that products read, in room if they are not; false when interrupted. */
-static bool rows_of(gp_half_product *p, const gp_matrix *a, char *room) {
+static bool rows_of(gp_half_product *p, const gp_matrix *a, char *buffer) {
     p->a = a->data;
     p->lda = a->rs;
-    if (!room) return true;
+    if (!buffer) return true;
     gp_array from = {.data = (char *)a->data,
                      .numel = a->rows * a->cols,
                      .dtype = (uint8_t)a->dtype,
@@ -89,11 +89,11 @@ static bool rows_of(gp_half_product *p, const gp_matrix *a, char *room) {
                      .dim = {a->rows, a->cols},
                      .stride = {a->rs, a->cs}};
     gp_array to = from;
-    to.data = room;
+    to.data = buffer;
     to.dtype = p->pairs ? GP_bf16 : GP_f32;
     to.stride[0] = a->cols, to.stride[1] = 1;
     to.contiguous = true;
-    p->a = room;
+    p->a = buffer;
     p->lda = a->cols;
     if (p->call) return gp_copy_op(p->call, &to, &from);
     gp_copy_array(&to, &from);
@@ -114,14 +114,14 @@ static bool few(gp_half_product *p, const gp_matrix *a, const gp_matrix *b) {
     return p->call && p->no_memory && gp_fail("%s: out of memory", p->call->name);
 }
 
-bool gp_half_multiply(gp_half_product *p, const gp_matrix *a, const gp_matrix *b, char *room) {
+bool gp_half_multiply(gp_half_product *p, const gp_matrix *a, const gp_matrix *b, char *buffer) {
     int64_t size = (int64_t)gp_dtype_size(b->dtype);
     p->pairs = in_pairs(b->dtype);
     p->m = a->rows, p->n = b->cols, p->k = a->cols;
     p->b =
         (gp_panel_source){.w = b->data, .dtype = b->dtype, .rs = b->cs * size, .cs = b->rs * size};
     if (!p->add && gp_half_is_few(a, b)) return few(p, a, b);
-    if (!rows_of(p, a, room)) return false;
+    if (!rows_of(p, a, buffer)) return false;
     divide(p);
     int64_t n = p->panels * p->groups, work = p->m * p->n * p->k / n;
     if (!p->call) units(p, 0, n);

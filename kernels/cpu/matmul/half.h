@@ -34,7 +34,7 @@ size_t gp_half_bytes(const gp_matrix *a, gp_dtype b);
 /* b is f16 or bf16, a may be f32, too. Bodies use GP_SCRATCH_PART. False when interrupted or out of
  * memory, as the fields say; the message is set when there is a call. */
 #define gp_half_multiply GP_NAME(gp_half_multiply)
-bool gp_half_multiply(gp_half_product *p, const gp_matrix *a, const gp_matrix *b, char *room);
+bool gp_half_multiply(gp_half_product *p, const gp_matrix *a, const gp_matrix *b, char *buffer);
 
 /* Whether a or b' has so few rows that the other is better read in place; gp_half_multiply then
  * does so: it calls gp_half_few, which sets no message when out of memory. */

@@ -304,12 +304,12 @@ static bool is_half(const product *p) {
 }
 
 /* Scratch for one product: a and b packed, and the result in compute type. */
-typedef struct room {
+typedef struct workspace {
     size_t a, b, c;
-} room;
+} workspace;
 
-static room room_for(const product *p) {
-    room r = {0};
+static workspace workspace_of(const product *p) {
+    workspace r = {0};
     bool tiny = p->a.dtype == gp_ctype_dtype[p->ct] && p->a.rows * p->b.cols * p->a.cols <= TINY;
     if (is_half(p)) {
         r.a = gp_half_bytes(&p->a, p->b.dtype);
@@ -323,7 +323,7 @@ static room room_for(const product *p) {
 }
 
 /* Returns false when interrupted. */
-static bool one_product(product *p, int64_t i, const room *r, char *scratch) {
+static bool one_product(product *p, int64_t i, const workspace *r, char *scratch) {
     matrix a = p->a, b = p->b;
     int64_t n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype), at, bt;
     gp_batch_at(&p->batch, p->batch.ndim, i, &at, &bt);
@@ -360,7 +360,7 @@ static bool holds_once(const product *p, int64_t n) {
 static void products(void *ctx, int64_t begin, int64_t end) {
     product *p = ctx;
     bool once = holds_once(p, end - begin);
-    room r = room_for(p);
+    workspace r = workspace_of(p);
     size_t bytes = r.a + r.b + r.c;
     char *scratch = bytes ? gp_scratch(GP_SCRATCH_CALL, bytes) : NULL;
     if (bytes && !scratch) {
@@ -378,7 +378,7 @@ static void products_alone(void *ctx, int64_t begin, int64_t end) {
     products(ctx, begin, end);
 }
 
-static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product p) {
+static bool multiply_all(const gp_call *c, const gp_array *a, const gp_array *b, product p) {
     p.ct = gp_compute_type((gp_dtype)a->dtype);
     p.out = gp_out(c, 0);
     if (p.out->numel == 0) return true;
@@ -402,15 +402,17 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product 
     return !p.no_memory || gp_fail("%s: out of memory", c->name);
 }
 
-bool CPU(matmul)(const gp_call *c) { return run(c, gp_in(c, 0), gp_in(c, 1), (product){0}); }
+bool CPU(matmul)(const gp_call *c) {
+    return multiply_all(c, gp_in(c, 0), gp_in(c, 1), (product){0});
+}
 bool CPU(mm)(const gp_call *c) { return CPU(matmul)(c); }
 bool CPU(bmm)(const gp_call *c) { return CPU(matmul)(c); }
 bool CPU(mv)(const gp_call *c) { return CPU(matmul)(c); }
 bool CPU(dot)(const gp_call *c) { return CPU(matmul)(c); }
 
 bool CPU(addmm)(const gp_call *c) {
-    return run(c, gp_in(c, 1), gp_in(c, 2),
-               (product){.x = gp_in(c, 0), .beta = &c->arg[3], .alpha = &c->arg[4]});
+    return multiply_all(c, gp_in(c, 1), gp_in(c, 2),
+                        (product){.x = gp_in(c, 0), .beta = &c->arg[3], .alpha = &c->arg[4]});
 }
 bool CPU(addmv)(const gp_call *c) { return CPU(addmm)(c); }
 bool CPU(baddbmm)(const gp_call *c) { return CPU(addmm)(c); }
@@ -424,6 +426,7 @@ bool CPU(linear)(const gp_call *c) {
         w.dim[0] = t.dim[1], w.stride[0] = t.stride[1];
         w.dim[1] = t.dim[0], w.stride[1] = t.stride[0];
     }
-    return run(c, gp_in(c, 0), &w,
-               (product){.x = gp_given(c, 2) ? gp_in(c, 2) : NULL, .beta = &one, .alpha = &one});
+    return multiply_all(
+        c, gp_in(c, 0), &w,
+        (product){.x = gp_given(c, 2) ? gp_in(c, 2) : NULL, .beta = &one, .alpha = &one});
 }

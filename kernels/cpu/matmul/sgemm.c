@@ -32,12 +32,12 @@ bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a,
     bool spread_a = ta && lda % CROWDED == 0 && n >= uses && n <= FEW;
     bool spread_b =
         !tb && ldb % CROWDED == 0 && m >= uses && (m <= FEW_ROWS || (m <= FEW && n <= FEW));
-    int64_t room_a = spread_a ? k * (m + GAP) : 0, room_b = spread_b ? k * (n + GAP) : 0;
-    float *room = NULL;
+    int64_t size_a = spread_a ? k * (m + GAP) : 0, size_b = spread_b ? k * (n + GAP) : 0;
+    float *buffer = NULL;
     if (spread_a || spread_b)
-        room = gp_scratch(GP_SCRATCH_GEMM, (size_t)(room_a + room_b) * sizeof *room);
-    if (room && spread_a) copy(a, lda, room, k, m), a = room, lda = m + GAP;
-    if (room && spread_b) copy(b, ldb, room + room_a, k, n), b = room + room_a, ldb = n + GAP;
+        buffer = gp_scratch(GP_SCRATCH_GEMM, (size_t)(size_a + size_b) * sizeof *buffer);
+    if (buffer && spread_a) copy(a, lda, buffer, k, m), a = buffer, lda = m + GAP;
+    if (buffer && spread_b) copy(b, ldb, buffer + size_a, k, n), b = buffer + size_a, ldb = n + GAP;
     return gp_onednn_sgemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
 #endif

@@ -11,7 +11,7 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "kernels/cpu/runtime/widen.h"
 
-enum { CHUNK = 16384, GRAIN = 32768 };
+enum { CHUNK = 16384 };
 
 /* Count, mean and sum of squared distances from it. */
 typedef struct stat {
@@ -191,8 +191,8 @@ static bool pass(batch_norm_job *r, const gp_call *c, int64_t channels, gp_body 
     int64_t n = r->loop.numel < CHUNK ? r->loop.numel : CHUNK;
     if (r->beside)
         return gp_parallel_op(c, (channels + STRIPE - 1) / STRIPE * r->chunks,
-                              1 + GRAIN / (n * STRIPE), beside, r);
-    return gp_parallel_op(c, channels * r->chunks, 1 + GRAIN / n, body, r);
+                              1 + GP_GRAIN / (n * STRIPE), beside, r);
+    return gp_parallel_op(c, channels * r->chunks, 1 + GP_GRAIN / n, body, r);
 }
 
 /* The channels' statistics, each in its first part. */

@@ -5,8 +5,6 @@
 
 #include "kernels/cpu/norm/layer_norm.h"
 
-enum { GRAIN = 32768 };
-
 typedef struct batch_norm_grad_job {
     const gp_call *c;
     const gp_array *g, *x, *out, *gw, *gb; /* g, x and out contiguous: images x channels x size */
@@ -190,6 +188,6 @@ bool CPU(batch_norm_grad)(const gp_call *c) {
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
     if (r.size == 1 && r.images && r.channels >= 8)
         return gp_parallel_op(c, (r.channels + STRIPE - 1) / STRIPE,
-                              1 + GRAIN / (STRIPE * r.images), run_stripes, &r);
-    return gp_parallel_op(c, r.channels, 1 + GRAIN / (1 + r.images * r.size), run_part, &r);
+                              1 + GP_GRAIN / (STRIPE * r.images), run_stripes, &r);
+    return gp_parallel_op(c, r.channels, 1 + GP_GRAIN / (1 + r.images * r.size), run_part, &r);
 }

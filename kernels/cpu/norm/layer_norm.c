@@ -6,8 +6,6 @@
 
 #include "kernels/cpu/runtime/scratch.h"
 
-enum { GRAIN = 32768 };
-
 typedef struct layer_norm_job {
     const gp_array *x, *out; /* contiguous: consecutive rows of n elements */
     gp_norm k;
@@ -69,7 +67,7 @@ static bool norm(const gp_call *c) {
     if (!memory) return gp_fail("%s: out of memory", c->op->name);
     r.weight = gp_norm_affine(gp_in(c, 2), r.ct, r.k.channels, memory, 0);
     r.bias = r.k.centred ? gp_norm_affine(gp_in(c, 3), r.ct, r.k.channels, memory, 1) : NULL;
-    return gp_parallel_op(c, r.k.rows, 1 + GRAIN / r.k.n, forward, &r) &&
+    return gp_parallel_op(c, r.k.rows, 1 + GP_GRAIN / r.k.n, forward, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 

@@ -10,7 +10,7 @@
 
 /* NARROW: rows whose column sums stay in the first-level cache. PIECE: adjacent elements of a
  * channel from which on their sums are worth storing. */
-enum { GRAIN = 32768, COLUMNS = 256, NARROW = 1024, PIECE = 8, PARTS = 16 };
+enum { COLUMNS = 256, NARROW = 1024, PIECE = 8, PARTS = 16 };
 
 typedef enum way { BY_PART, BY_ROW, APART } way;
 
@@ -74,9 +74,9 @@ static void measure_f64(const double *x, const gp_norm *k, moments *m) {
 /* Rows [begin, end); gh: see columns. */
 static void some_rows(layer_norm_grad_job *r, int64_t begin, int64_t end, double *gh) {
     int64_t n = r->k.n;
-    double *room = NULL;
+    double *scratch = NULL;
     if (r->type == GP_DTYPES &&
-        !(room = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * n) * sizeof *room))) {
+        !(scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * n) * sizeof *scratch))) {
         r->no_memory = true;
         return;
     }
@@ -88,10 +88,10 @@ static void some_rows(layer_norm_grad_job *r, int64_t begin, int64_t end, double
         } else if (r->type == GP_f64) {
             one_row_f64(r, row, x, g, (double *)(void *)out, gh);
         } else {
-            r->load(room, x, gp_dtype_sizes[r->x->dtype], n);
-            r->g_load(room + n, g, gp_dtype_sizes[r->g->dtype], n);
-            one_row_f64(r, row, room, room + n, room + 2 * n, gh);
-            r->store(out, gp_dtype_sizes[r->out->dtype], room + 2 * n, n);
+            r->load(scratch, x, gp_dtype_sizes[r->x->dtype], n);
+            r->g_load(scratch + n, g, gp_dtype_sizes[r->g->dtype], n);
+            one_row_f64(r, row, scratch, scratch + n, scratch + 2 * n, gh);
+            r->store(out, gp_dtype_sizes[r->out->dtype], scratch + 2 * n, n);
         }
     }
 }
@@ -173,7 +173,7 @@ static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
 /* Chooses how the sums are taken; returns how many numbers that needs. */
 static int64_t choose(layer_norm_grad_job *r) {
     const gp_norm *k = &r->k;
-    int64_t most = r->out->numel / GRAIN;
+    int64_t most = r->out->numel / GP_GRAIN;
     r->parts = most < 1 ? 1 : most > PARTS ? PARTS : most;
     if (r->parts > k->rows) r->parts = k->rows;
     if (k->each == 1 && k->groups == 1 && k->n <= NARROW)
@@ -199,24 +199,26 @@ static bool norm_gradient(const gp_call *c) {
     r.g_load = gp_load_fn((gp_dtype)r.g->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
     r.type = common(&r);
-    int64_t room = choose(&r);
-    char *memory = gp_scratch(GP_SCRATCH_CALL, (size_t)(r.k.channels + 8 + room) * sizeof(double));
+    int64_t scratch = choose(&r);
+    char *memory =
+        gp_scratch(GP_SCRATCH_CALL, (size_t)(r.k.channels + 8 + scratch) * sizeof(double));
     if (!memory) return gp_fail("%s: out of memory", c->op->name);
     r.weight = gp_norm_affine(gp_in(c, 3), GP_CT_f64, r.k.channels, memory, 0);
     r.sums = (double *)(void *)memory + r.k.channels + 8;
     if (r.how == APART) r.mean = r.sums, r.scale = r.mean + r.k.rows;
-    else memset(r.sums, 0, (size_t)room * sizeof *r.sums);
+    else memset(r.sums, 0, (size_t)scratch * sizeof *r.sums);
     if (!r.weight) {
         r.weight = (double *)(void *)memory;
         for (int64_t i = 0; i < r.k.channels; i++) r.weight[i] = 1;
     }
     int64_t each = r.k.n + 1;
-    bool ok = r.out->numel == 0 ||
-              (r.how == BY_PART
-                   ? gp_parallel_op(c, r.parts, 1 + GRAIN / (r.out->numel / r.parts + 1), parts, &r)
-                   : gp_parallel_op(c, r.k.rows, 1 + GRAIN / each, rows, &r));
+    bool ok =
+        r.out->numel == 0 ||
+        (r.how == BY_PART
+             ? gp_parallel_op(c, r.parts, 1 + GP_GRAIN / (r.out->numel / r.parts + 1), parts, &r)
+             : gp_parallel_op(c, r.k.rows, 1 + GP_GRAIN / each, rows, &r));
     return ok &&
-           gp_parallel_op(c, r.k.channels, 1 + GRAIN / (1 + r.out->numel / (1 + r.k.channels)),
+           gp_parallel_op(c, r.k.channels, 1 + GP_GRAIN / (1 + r.out->numel / (1 + r.k.channels)),
                           affine_gradients, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }

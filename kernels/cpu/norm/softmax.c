@@ -11,7 +11,7 @@
 #include "kernels/cpu/layout/transpose.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { SHORT = 40, TILE = 64, ROWS = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
+enum { SHORT = 40, TILE = 64, ROWS = 64, TILE_BYTES = 1 << 15, LANES = 16 };
 enum { WIDEST = LANES * LANES }; /* columns of a tile: of TILE, or of LANES joined rows */
 
 typedef struct softmax_job {
@@ -30,7 +30,7 @@ typedef struct softmax_job {
     _Atomic bool no_memory;
 } softmax_job;
 
-/* n rows of w columns of compute type, whose lines are so many elements apart; y may be x. */
+/* n rows of w columns of compute type, whose lines are `line` elements apart; y may be x. */
 typedef struct tile {
     const void *x;
     void *y;
@@ -185,7 +185,7 @@ static bool softmax(const gp_call *c, bool take_log) {
     choose_tiles(&r, o1.numel, x.dtype == out.dtype, osize);
     r.stream = r.width == 1 && r.out_direct && stream_rows(r.n * osize, out.numel * osize);
     int64_t tiles = o1.numel / r.loop.dim[r.loop.ndim - 1] * across(&r);
-    return gp_parallel_op(c, tiles, 1 + GRAIN / (r.n * r.width), run_part, &r) &&
+    return gp_parallel_op(c, tiles, 1 + GP_GRAIN / (r.n * r.width), run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 

@@ -5,12 +5,12 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { TILE = 64, GRAIN = 32768, LANES = 16, WIDEST = LANES * LANES };
+enum { TILE = 64, LANES = 16, WIDEST = LANES * LANES };
 
 typedef struct softmax_grad_job {
     const gp_array *g, *y, *out; /* contiguous: outer x n x inner */
     int64_t n, inner;
-    int64_t width, tiles; /* tiles of at most so many columns that inner is divided into */
+    int64_t width, tiles; /* inner is divided into tiles of at most width columns */
     gp_load g_load, y_load;
     gp_store store;
     bool logs, direct; /* direct: all are f32 */
@@ -82,7 +82,7 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     r.width = r.direct && r.inner >= 4 * WIDEST * gp_threads() ? WIDEST : TILE;
     r.tiles = (r.inner + r.width - 1) / r.width;
     return gp_parallel_op(c, outer * r.tiles,
-                          1 + GRAIN / (r.n * (r.inner < r.width ? r.inner : r.width)), run_part,
+                          1 + GP_GRAIN / (r.n * (r.inner < r.width ? r.inner : r.width)), run_part,
                           &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }

@@ -9,7 +9,7 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-enum { GRAIN = 16384, LISTS = ROUNDED + 1, BLOCK = 512 };
+enum { PART = GP_GRAIN / 2, LISTS = ROUNDED + 1, BLOCK = 512 };
 
 #define RULE_FN static
 #define T float
@@ -145,11 +145,11 @@ static bool open_lists(lists *l, const gp_call *c, int n, int rounded, uint32_t 
     return true;
 }
 
-static bool run(const gp_call *c, int n, uint32_t writes, rule update, const void *ctx) {
+static bool update_lists(const gp_call *c, int n, uint32_t writes, rule update, const void *ctx) {
     lists l = {.rule = update, .ctx = ctx};
     int64_t total = 0;
     if (!open_lists(&l, c, n, 0, writes, &total)) return false;
-    return gp_parallel_op(c, total, GRAIN, run_part, &l);
+    return gp_parallel_op(c, total, PART, run_part, &l);
 }
 
 /* A step of n lists, whose argument `rounded` is followed by what is on the device. */
@@ -159,7 +159,7 @@ static bool run_step(const gp_call *c, int n, int rounded, uint32_t writes, rule
     int64_t total = 0;
     on_device d = on_device_of(c, rounded + 1);
     if (!open_lists(&l, c, n, rounded, writes, &total)) return false;
-    return !step_begin(&s, &d) || gp_parallel_op(c, total, GRAIN, run_part, &l);
+    return !step_begin(&s, &d) || gp_parallel_op(c, total, PART, run_part, &l);
 }
 
 bool CPU(sgd_step)(const gp_call *c) {
@@ -208,7 +208,7 @@ bool CPU(amp_unscale)(const gp_call *c) {
     lists l = {.rule = RULE(unscale), .ctx = &u};
     int64_t total = 0;
     if (!open_lists(&l, c, 1, 0, check ? 0 : 1, &total) ||
-        !gp_parallel_op(c, total, GRAIN, run_part, &l))
+        !gp_parallel_op(c, total, PART, run_part, &l))
         return false;
     if (found) *(float *)(void *)c->arg[2].a->data = 1;
     return true;
@@ -227,9 +227,12 @@ bool CPU(amp_update_scale)(const gp_call *c) {
 /* ---- clipping ---- */
 
 /* Arguments: grads, clip_value. */
-bool CPU(clip_grad_value)(const gp_call *c) { return run(c, 1, 1, RULE(limit), &c->arg[1].f); }
+bool CPU(clip_grad_value)(const gp_call *c) {
+    return update_lists(c, 1, 1, RULE(limit), &c->arg[1].f);
+}
 
-/* The norm in f64, from parts of GRAIN elements whose order does not depend on the threads. */
+/* The norm in f64, from parts of PART elements whose order does not depend on the
+ * threads. */
 typedef struct norm {
     lists l;
     double power, *part; /* part: sum of |x|^power of each, or its largest |x| */
@@ -261,7 +264,7 @@ static void norm_parts(void *ctx, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         sum s = {.power = m->power};
         lists l = m->l;
-        int64_t at = i * GRAIN, to = at + GRAIN < m->total ? at + GRAIN : m->total;
+        int64_t at = i * PART, to = at + PART < m->total ? at + PART : m->total;
         l.ctx = &s;
         run_part(&l, at, to);
         m->part[i] = s.value;
@@ -284,12 +287,12 @@ static double norm_of(const norm *m, int64_t parts) {
 bool CPU(clip_grad_norm)(const gp_call *c) {
     norm m = {.l = {.rule = {NULL, add_run}}, .power = c->arg[2].f};
     if (!open_lists(&m.l, c, 1, 0, 0, &m.total)) return false;
-    int64_t parts = (m.total + GRAIN - 1) / GRAIN;
+    int64_t parts = (m.total + PART - 1) / PART;
     m.part = gp_scratch(GP_SCRATCH_PART, (size_t)(parts + 1) * sizeof *m.part);
     if (!m.part) return gp_fail("clip_grad_norm: out of memory");
     if (!gp_parallel_op(c, parts, 1, norm_parts, &m)) return false;
     double n = norm_of(&m, parts), factor = c->arg[1].f / (n + 1e-6);
     const gp_array *out = gp_out(c, 0);
     gp_scalar_store((gp_dtype)out->dtype, out->data, (gp_scalar){.is_float = true, .f = n});
-    return factor >= 1 || isinf(c->arg[1].f) || run(c, 1, 1, RULE(scale), &factor);
+    return factor >= 1 || isinf(c->arg[1].f) || update_lists(c, 1, 1, RULE(scale), &factor);
 }

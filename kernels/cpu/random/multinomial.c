@@ -130,13 +130,13 @@ static lot *sort_lots(lot *t, lot *u, int64_t n) {
 }
 
 /* The most lots that without_replacement keeps. */
-static int64_t room_for(const lots *l) {
+static int64_t lots_kept(const lots *l) {
     int64_t most = 2 * l->n + SLACK + SOME;
     return most < l->k ? most : l->k;
 }
 
 /* Exponential clocks with the weights as rates: in the order in which they ring, each is drawn from
- * the remaining ones in proportion to its weight. t, u: room_for(l) lots each. */
+ * the remaining ones in proportion to its weight. t, u: lots_kept(l) lots each. */
 static void without_replacement(const lots *l, int64_t row, const double *p, lot *t, lot *u,
                                 int64_t *o) {
     int64_t m = 0, n;
@@ -164,9 +164,9 @@ static void without_replacement(const lots *l, int64_t row, const double *p, lot
 static void draw_rows(void *ctx, int64_t begin, int64_t end) {
     lots *l = ctx;
     bool replace = l->c->arg[2].i;
-    int64_t room = replace ? 0 : room_for(l);
+    int64_t kept = replace ? 0 : lots_kept(l);
     double *p =
-        gp_scratch(GP_SCRATCH_PART, (size_t)l->k * sizeof *p + 2 * (size_t)room * sizeof(lot));
+        gp_scratch(GP_SCRATCH_PART, (size_t)l->k * sizeof *p + 2 * (size_t)kept * sizeof(lot));
     if (!p) l->bad |= NO_MEMORY;
     for (int64_t row = begin; p && row < end; row++) {
         int64_t *o = (int64_t *)l->out->data + row * l->n, positive = weights(l, row, p);
@@ -174,7 +174,7 @@ static void draw_rows(void *ctx, int64_t begin, int64_t end) {
         if (positive < 0) l->bad |= BAD_WEIGHT;
         else if (positive < (replace ? 1 : l->n)) l->bad |= TOO_FEW;
         else if (replace) with_replacement(l, row, p, o);
-        else without_replacement(l, row, p, t, t + room, o);
+        else without_replacement(l, row, p, t, t + kept, o);
     }
 }
 

@@ -3,7 +3,7 @@
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/layout/transpose.h"
 
-enum { GRAIN = 32768, COLUMNS = 256, PART = 65536, LANES = 32 };
+enum { COLUMNS = 256, PART = 65536, LANES = 32 };
 
 /* Merges n contiguous elements, numbered from `at`, into the best so far of one output. */
 typedef void (*scan_fn)(void *best, int64_t *where, const void *x, int64_t at, int64_t n);
@@ -207,7 +207,7 @@ static bool run_search(const gp_call *c, const gp_array *x, int d, bool min, con
     int64_t inner = s.outs.stride[1][s.outs.ndim - 1];
     bool several = s.outs.dim[s.outs.ndim - 1] >= 8, columns = several && inner < s.step;
     bool transposed = several && !columns && s.n > 1 && s.n <= SHORT && s.step == size;
-    return gp_parallel_op(c, indices->numel, 1 + GRAIN / s.n,
+    return gp_parallel_op(c, indices->numel, 1 + GP_GRAIN / s.n,
                           columns      ? search_columns
                           : transposed ? search_transposed
                                        : search_lines,

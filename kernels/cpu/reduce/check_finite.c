@@ -6,8 +6,6 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/finite.h"
 
-enum { GRAIN = 1 << 16 }; /* elements that a thread is worth */
-
 /* Whether the exponent of one of n elements, step bytes apart, is that of NaN and infinities. */
 #define ANY(name, U, EXPONENT)                                                                     \
     static bool name(const char *p, int64_t step, int64_t n) {                                     \
@@ -77,7 +75,7 @@ static void open_search(search *s, const gp_array *x) {
 /* Whether x has such elements. */
 static bool found_in(search *s, const gp_array *x) {
     open_search(s, x);
-    gp_parallel(x->numel, GRAIN, look_part, s);
+    gp_parallel(x->numel, 2 * GP_GRAIN, look_part, s);
     return s->found;
 }
 

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/elementwise/math.h"
 
-/* Partial results in lanes; as many as hide an addition's latency. */
+/* Partial results in lanes, enough to hide an addition's latency. */
 #define LANES(T) (256 / (int)sizeof(T))
 enum { FEW = 8, STEPS = 16 };
 /* Whether rows are prefetched, and folded one by one, or in pairs: two rows at once took 1.14 of
@@ -66,9 +66,9 @@ static inline int64_t cut_i64(double v) {
     }                                                                                              \
     LOOPS1(nm, t, start)
 #define LOOPS1(nm, t, start)                                                                       \
-    static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n,    \
+    static void rows_##nm##_##t(void *p, const char *x, int64_t gap, int64_t many, int64_t n,      \
                                 double p_) {                                                       \
-        rows_##t(p, x, apart, many, n, cut_##t(start), step_##nm##_##t);                           \
+        rows_##t(p, x, gap, many, n, cut_##t(start), step_##nm##_##t);                             \
     }                                                                                              \
     static void each_##nm##_##t(void *p, const void *const *rows, int m, int64_t n, double p_) {   \
         each_##t(p, rows, m, n, step_##nm##_##t);                                                  \

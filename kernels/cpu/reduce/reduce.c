@@ -17,7 +17,6 @@ enum {
     CASCADE = 65536,
     DIRECT = 4096,
     ROWS = 32,
-    GRAIN = 32768,
     FEW = 16,
     PARTS = 64,
     TOGETHER = 64,
@@ -59,8 +58,8 @@ typedef struct reduce_plan {
 static const char *elements(const reduce_plan *r, const char *p, int64_t n, int64_t at) {
     if (!r->source) return p;
     int64_t size = gp_dtype_sizes[r->x->dtype];
-    char *room = gp_scratch(GP_SCRATCH_CALL, MADE); /* reduce_made has seen that it is there */
-    return r->source->make(r->source->ctx, r->memory, (p - r->x->data) / size, n, room + at);
+    char *buffer = gp_scratch(GP_SCRATCH_CALL, MADE); /* reduce_made has seen that it is there */
+    return r->source->make(r->source->ctx, r->memory, (p - r->x->data) / size, n, buffer + at);
 }
 
 /* ---- one output ---- */
@@ -267,9 +266,9 @@ static void join_parts(const reduce_plan *r) {
     for (int64_t block = 0; block < r->blocks; block++) {
         int64_t first = block_at(r, block, &n);
         char *acc = r->partial + first * r->each;
-        for (int64_t apart = 1; apart < r->parts; apart *= 2)
-            for (int64_t part = 0; part + apart < r->parts; part += 2 * apart)
-                r->red->join(acc + part * stride, acc + (part + apart) * stride, n);
+        for (int64_t distance = 1; distance < r->parts; distance *= 2)
+            for (int64_t part = 0; part + distance < r->parts; part += 2 * distance)
+                r->red->join(acc + part * stride, acc + (part + distance) * stride, n);
         store_outputs(r, first, acc, n);
     }
 }
@@ -321,7 +320,7 @@ static bool short_rows(const reduce_plan *r) {
            r->width >= 8 && r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
 }
 
-/* As many as a tile holds. */
+/* Up to a tile of them. */
 static int64_t most_rows(const reduce_plan *r) {
     int64_t n = TILE / (r->count * gp_dtype_sizes[r->x->dtype]) & ~(int64_t)15;
     return n < r->side ? n : r->side;
@@ -346,7 +345,7 @@ static void plan(reduce_plan *r, bool picks) {
     if (r->transposed) r->columns = true, r->side = most_rows(r);
     if (r->columns) together = r->width < r->side ? r->width : r->side;
     r->blocks = r->columns ? numel / r->width * ((r->width + r->side - 1) / r->side) : numel;
-    r->parts = r->blocks < FEW ? r->count * together / GRAIN : 1;
+    r->parts = r->blocks < FEW ? r->count * together / GP_GRAIN : 1;
     r->parts = r->parts < 1 ? 1 : r->parts > PARTS ? PARTS : r->parts;
     if (r->parts > r->count) r->parts = r->count ? r->count : 1;
 }
@@ -362,18 +361,18 @@ static void set_up(reduce_plan *r, const gp_call *c, const gp_op *op, uint64_t m
     plan(r, op->picks);
 }
 
-static bool run(const gp_call *c, reduce_plan *r) {
+static bool reduce(const gp_call *c, reduce_plan *r) {
     int64_t numel = r->out[0]->numel;
-    char room[PARTS * FIELDS * 8];
+    char buffer[PARTS * FIELDS * 8];
     r->partial =
-        numel == 1 || r->parts == 1 ? room : malloc((size_t)(r->parts * numel) * (size_t)r->each);
+        numel == 1 || r->parts == 1 ? buffer : malloc((size_t)(r->parts * numel) * (size_t)r->each);
     if (!r->partial) return gp_fail("%s: out of memory", c->op->name);
     int64_t per_unit = r->count / r->parts;
     if (r->columns) per_unit *= r->width < r->side ? r->width : r->side;
-    bool ok = gp_parallel_op(c, r->blocks * r->parts, 1 + GRAIN / (per_unit + 1),
+    bool ok = gp_parallel_op(c, r->blocks * r->parts, 1 + GP_GRAIN / (per_unit + 1),
                              r->source ? reduce_made : reduce_blocks, r);
     if (ok && r->parts > 1) join_parts(r);
-    if (r->partial != room) free(r->partial);
+    if (r->partial != buffer) free(r->partial);
     return ok;
 }
 
@@ -381,7 +380,7 @@ bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
     reduce_plan r = {.x = gp_in(c, 0), .red = red, .p = p};
     if (c->outa[0]->numel == 0) return true;
     set_up(&r, c, c->op, (uint64_t)c->arg[dims].i);
-    return run(c, &r);
+    return reduce(c, &r);
 }
 
 /* An address that is followed by none: that of the first element of an array nobody stores. */
@@ -409,5 +408,5 @@ bool gp_reduce_array(const gp_call *c, const gp_op *op, const gp_reducer *red, c
     reduce_plan r = {.x = &made, .red = red, .source = source, .failed = &failed};
     if (c->outa[0]->numel == 0) return true;
     set_up(&r, c, op, mask);
-    return run(c, &r) && (!failed || gp_fail("%s: out of memory", c->name));
+    return reduce(c, &r) && (!failed || gp_fail("%s: out of memory", c->name));
 }

@@ -24,7 +24,7 @@ typedef struct gp_reducer {
     void (*finish)(void *acc, double count, int64_t n, double p);
     /* Folds n elements of each of many rows, which begin `apart` bytes from each other, into as
      * many accumulators; or NULL. */
-    void (*rows)(void *acc, const char *x, int64_t apart, int64_t many, int64_t n, double p);
+    void (*rows)(void *acc, const char *x, int64_t distance, int64_t many, int64_t n, double p);
 } gp_reducer;
 
 /* Prefetches n bytes four pages after `at`: the hardware stops at the page's end. For loops of n

@@ -32,12 +32,12 @@ typedef struct rnn_grad_job {
     char *saved;
     const char *x; /* input of the layer: rows ldx elements apart, `in` features; pairs: bf16 */
     int64_t ldx, in;
-    const char *y;           /* output of the layer, [steps][batch][dirs * hidden] */
-    char *dy, *dx;           /* gradients of the layer's output and input, dense */
-    char *plane[2], *input;  /* alternating buffers of these; an input copied or with dropout */
-    char *dw;                /* gradients of all weights; pairs: of a bias */
-    char *room, *input_half; /* pairs: for products; a layer's input in bf16 */
-    int dir;                 /* of the product with w_ih */
+    const char *y;              /* output of the layer, [steps][batch][dirs * hidden] */
+    char *dy, *dx;              /* gradients of the layer's output and input, dense */
+    char *plane[2], *input;     /* alternating buffers of these; an input copied or with dropout */
+    char *dw;                   /* gradients of all weights; pairs: of a bias */
+    char *scratch, *input_half; /* pairs: for products; a layer's input in bf16 */
+    int dir;                    /* of the product with w_ih */
     side s[2];
 } rnn_grad_job;
 
@@ -180,7 +180,7 @@ static bool half_product(const rnn_grad_job *n, const char *g, const char *b, in
     int64_t gates = n->r.gates * n->r.hidden, rows = rows_of(n);
     gp_matrix ga = {g, GP_bf16, gates, rows, 1, gates}, bm = {b, GP_bf16, rows, cols, ldb, 1};
     gp_half_product p = {.call = n->c, .c = to, .dtype = GP_bf16, .ldc = cols};
-    return gates == 0 || cols == 0 || gp_half_multiply(&p, &ga, &bm, n->room);
+    return gates == 0 || cols == 0 || gp_half_multiply(&p, &ga, &bm, n->scratch);
 }
 
 /* The same in pairs: straight to the result, in bf16. */
@@ -318,7 +318,7 @@ static void layer_input(rnn_grad_job *n, int layer) {
     n->x = n->input_half;
 }
 
-static void put_state(const rnn_grad_job *n, int out, int64_t i, char *p) {
+static void write_state(const rnn_grad_job *n, int out, int64_t i, char *p) {
     gp_array to = gp_rnn_state(&n->r, gp_out(n->c, out), i),
              from = gp_rnn_dense(p, n->ct, 1, n->r.batch, n->r.hidden);
     gp_copy_array(&to, &from);
@@ -332,8 +332,8 @@ static bool run_layer(rnn_grad_job *n, int layer) {
     for (int d = 0; d < n->r.dirs; d++) {
         int64_t i = (int64_t)layer * n->r.dirs + d;
         if (!weights(n, layer, d)) return false;
-        put_state(n, 1, i, n->s[d].dh);
-        if (n->r.states == 2) put_state(n, 2, i, n->s[d].dc);
+        write_state(n, 1, i, n->s[d].dh);
+        if (n->r.states == 2) write_state(n, 2, i, n->s[d].dc);
     }
     if (layer || n->wants_x) input(n);
     if (layer && n->r.dropped)
@@ -347,40 +347,40 @@ static void lay_out_half(rnn_grad_job *n, gp_carve *v, int64_t wide) {
     int64_t gates = n->r.gates * n->r.hidden, all = rows_of(n);
     for (int d = 0; d < n->r.dirs; d++) {
         side *s = &n->s[d];
-        s->gx_half = gp_carve_take(v, all * gates * 2);
-        s->gh_half = s->gh == s->gx ? s->gx_half : gp_carve_take(v, all * gates * 2);
-        s->prev_half = gp_carve_take(v, all * n->r.hidden * 2);
+        s->gx_half = gp_carve_next(v, all * gates * 2);
+        s->gh_half = s->gh == s->gx ? s->gx_half : gp_carve_next(v, all * gates * 2);
+        s->prev_half = gp_carve_next(v, all * n->r.hidden * 2);
     }
-    n->room = gp_carve_take(v, all * gates * 2);
-    n->input_half = gp_carve_take(v, all * wide * 2);
-    n->dw = gp_carve_take(v, gates * n->size);
+    n->scratch = gp_carve_next(v, all * gates * 2);
+    n->input_half = gp_carve_next(v, all * wide * 2);
+    n->dw = gp_carve_next(v, gates * n->size);
 }
 
 static void lay_out(rnn_grad_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t wide = r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
             state = r->batch * r->hidden * n->size, gates = r->gates * r->hidden;
-    for (int i = 0; i < 2; i++) n->plane[i] = gp_carve_take(v, rows_of(n) * wide * n->size);
-    n->input = gp_carve_take(v, rows_of(n) * wide * n->size);
+    for (int i = 0; i < 2; i++) n->plane[i] = gp_carve_next(v, rows_of(n) * wide * n->size);
+    n->input = gp_carve_next(v, rows_of(n) * wide * n->size);
     for (int d = 0; d < r->dirs; d++) {
         side *s = &n->s[d];
         gp_panels_init(&s->ih, n->ct, n->pairs, 1, wide, gates);
         gp_panels_init(&s->hh, n->ct, n->pairs, 1, r->hidden, gates);
-        s->ih.data = gp_carve_take(v, gp_panels_bytes(&s->ih));
-        s->ih.start = gp_carve_take(v, gp_panels_start_bytes(&s->ih));
-        s->hh.data = gp_carve_take(v, gp_panels_bytes(&s->hh));
-        s->hh.start = gp_carve_take(v, gp_panels_start_bytes(&s->hh));
-        s->h0 = gp_carve_take(v, state), s->c0 = gp_carve_take(v, state);
-        s->dh = gp_carve_take(v, state), s->dc = gp_carve_take(v, state);
-        s->gx = gp_carve_take(v, rows_of(n) * gates * n->size);
-        s->gh = r->cell == GP_CELL_GRU ? gp_carve_take(v, rows_of(n) * gates * n->size) : s->gx;
+        s->ih.data = gp_carve_next(v, gp_panels_bytes(&s->ih));
+        s->ih.start = gp_carve_next(v, gp_panels_start_bytes(&s->ih));
+        s->hh.data = gp_carve_next(v, gp_panels_bytes(&s->hh));
+        s->hh.start = gp_carve_next(v, gp_panels_start_bytes(&s->hh));
+        s->h0 = gp_carve_next(v, state), s->c0 = gp_carve_next(v, state);
+        s->dh = gp_carve_next(v, state), s->dc = gp_carve_next(v, state);
+        s->gx = gp_carve_next(v, rows_of(n) * gates * n->size);
+        s->gh = r->cell == GP_CELL_GRU ? gp_carve_next(v, rows_of(n) * gates * n->size) : s->gx;
     }
     const gp_array *dw = gp_out(n->c, 1 + r->states);
     if (n->pairs) {
         lay_out_half(n, v, wide);
         return;
     }
-    n->dw = dw->dtype == gp_ctype_dtype[n->ct] ? dw->data : gp_carve_take(v, dw->numel * n->size);
+    n->dw = dw->dtype == gp_ctype_dtype[n->ct] ? dw->data : gp_carve_next(v, dw->numel * n->size);
 }
 
 /* The gradient of the last layer's output. */

@@ -334,7 +334,7 @@ static bool run_layer(rnn_job *n, int layer) {
 }
 
 /* h_n and c_n of the layer. */
-static void put_states(rnn_job *n, int layer) {
+static void write_states(rnn_job *n, int layer) {
     int64_t h = n->r.hidden, ld = n->r.dirs * h;
     for (int d = 0; d < n->r.dirs; d++) {
         int64_t row = (d ? 0 : n->r.steps - 1) * n->r.batch, i = (int64_t)layer * n->r.dirs + d;
@@ -385,20 +385,20 @@ static void lay_out_side(rnn_job *n, side *s, gp_carve *v) {
             chunk = (CHUNK_ROWS + r->batch - 1) / r->batch;
     gp_panels_init(&s->ih, n->ct, n->pairs, r->gates, r->hidden, wide);
     gp_panels_init(&s->hh, n->ct, n->pairs, r->gates, r->hidden, r->hidden);
-    s->h0 = gp_carve_take(v, state);
-    if (n->pairs) s->h0_half = gp_carve_take(v, state / 2);
-    s->c0 = r->states == 2 ? gp_carve_take(v, state) : NULL;
+    s->h0 = gp_carve_next(v, state);
+    if (n->pairs) s->h0_half = gp_carve_next(v, state / 2);
+    s->c0 = r->states == 2 ? gp_carve_next(v, state) : NULL;
     if (n->few) {
-        s->gx = gp_carve_take(v, r->steps * r->batch * gates);
-        s->pre = gp_carve_take(v, r->batch * gates);
+        s->gx = gp_carve_next(v, r->steps * r->batch * gates);
+        s->pre = gp_carve_next(v, r->batch * gates);
         return;
     }
     if (chunk > r->steps) chunk = r->steps;
-    s->gx = gp_carve_take(v, s->ih.count * s->ih.width * chunk * r->batch * n->size);
-    s->ih.data = gp_carve_take(v, gp_panels_bytes(&s->ih));
-    s->ih.start = gp_carve_take(v, gp_panels_start_bytes(&s->ih));
-    s->hh.data = gp_carve_take(v, gp_panels_bytes(&s->hh));
-    s->hh.start = gp_carve_take(v, gp_panels_start_bytes(&s->hh));
+    s->gx = gp_carve_next(v, s->ih.count * s->ih.width * chunk * r->batch * n->size);
+    s->ih.data = gp_carve_next(v, gp_panels_bytes(&s->ih));
+    s->ih.start = gp_carve_next(v, gp_panels_start_bytes(&s->ih));
+    s->hh.data = gp_carve_next(v, gp_panels_bytes(&s->hh));
+    s->hh.start = gp_carve_next(v, gp_panels_start_bytes(&s->hh));
 }
 
 static gp_dtype dtype_of_x(const rnn_job *n) {
@@ -409,11 +409,11 @@ static void lay_out(rnn_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t plane = gp_rnn_plane(r) * n->size, ld;
     gp_rnn_rows(r, dtype_of_x(n), gp_in(n->c, GP_RNN_X), NULL, &ld);
-    n->copy = ld ? NULL : gp_carve_take(v, r->steps * r->batch * r->input * n->size);
-    for (int i = 0; i < 2 && !n->saved; i++) n->plane[i] = gp_carve_take(v, plane);
-    n->drop = r->dropped ? gp_carve_take(v, plane) : NULL;
-    for (int i = 0; i < 2 && n->pairs; i++) n->half[i] = gp_carve_take(v, plane / 2);
-    if (n->pairs && n->drop) n->drop_half = gp_carve_take(v, plane / 2);
+    n->copy = ld ? NULL : gp_carve_next(v, r->steps * r->batch * r->input * n->size);
+    for (int i = 0; i < 2 && !n->saved; i++) n->plane[i] = gp_carve_next(v, plane);
+    n->drop = r->dropped ? gp_carve_next(v, plane) : NULL;
+    for (int i = 0; i < 2 && n->pairs; i++) n->half[i] = gp_carve_next(v, plane / 2);
+    if (n->pairs && n->drop) n->drop_half = gp_carve_next(v, plane / 2);
     for (int d = 0; d < r->dirs; d++) lay_out_side(n, &n->s[d], v);
 }
 
@@ -426,7 +426,7 @@ static bool weights_dense(const rnn_job *n) {
     return true;
 }
 
-static void put_output(rnn_job *n) {
+static void write_output(rnn_job *n) {
     const gp_array *out = gp_out(n->c, 0);
     if (n->y == out->data || n->y_half == out->data) return;
     gp_array to = gp_rnn_time_major(&n->r, out),
@@ -448,12 +448,12 @@ static bool run_layers(rnn_job *n) {
                                              : n->plane[layer % 2];
         if (n->pairs) n->y_half = last && direct ? out->data : n->half[layer % 2];
         if (!run_layer(n, layer)) return false;
-        put_states(n, layer);
+        write_states(n, layer);
         n->x = n->pairs ? n->y_half : n->y;
         n->in = n->ldx = n->r.dirs * n->r.hidden;
         if (n->r.dropped && !last) drop_out(n, layer);
     }
-    put_output(n);
+    write_output(n);
     return true;
 }
 

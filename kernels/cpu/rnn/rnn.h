@@ -11,7 +11,7 @@ typedef struct gp_carve {
     char *base;
     int64_t used;
 } gp_carve;
-static inline char *gp_carve_take(gp_carve *v, int64_t bytes) {
+static inline char *gp_carve_next(gp_carve *v, int64_t bytes) {
     int64_t at = v->used;
     v->used += (bytes + 63) / 64 * 64;
     return v->base ? v->base + at : NULL;

@@ -34,6 +34,10 @@ static inline const gp_array *gp_values(const gp_call *c, int i, int at) {
     return c->ntmp > at ? c->tmpa[at] : gp_in(c, i);
 }
 
+/* The grain size of cheap loops: elements that are worth a thread, as PyTorch's GRAIN_SIZE. Loops
+ * whose elements cost more, or less, divide or multiply it. */
+enum { GP_GRAIN = 32768 };
+
 /* Runs body(ctx, begin, end) over [0, n) in pieces of at least grain, on the pool's threads; on one
  * thread inside a worker, or when n is small. Bodies call nothing that waits. A body that fails
  * records it in ctx; the kernel fails after the loop. */

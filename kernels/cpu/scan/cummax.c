@@ -2,7 +2,7 @@
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/elementwise/math.h"
 
-enum { GRAIN = 16384, COLUMNS = 256 };
+enum { COLUMNS = 256 };
 
 typedef struct scanner {
     /* n elements of one line, numbered from `at`: x becomes the best so far, index its position. */
@@ -60,15 +60,15 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Up to COLUMNS adjacent lines, elements xs (os, is) bytes apart. */
-static void scan_block(const scan_job *r, char *const *p, const int64_t *apart, int64_t n) {
+static void scan_block(const scan_job *r, char *const *p, const int64_t *strides, int64_t n) {
     _Alignas(64) char best[COLUMNS * 8], buf[COLUMNS * 8];
     int64_t where[COLUMNS];
-    r->load(best, p[1], apart[1], n);
+    r->load(best, p[1], strides[1], n);
     for (int64_t k = 0; k < r->n; k++) {
-        r->load(buf, p[1] + k * r->step[1], apart[1], n);
+        r->load(buf, p[1] + k * r->step[1], strides[1], n);
         r->s.row(best, where, buf, k + 1, n);
-        r->store(p[0] + k * r->step[0], apart[0], best, n);
-        gp_move_row(p[2] + k * r->step[2], apart[2], (char *)where, 8, n, 8);
+        r->store(p[0] + k * r->step[0], strides[0], best, n);
+        gp_move_row(p[2] + k * r->step[2], strides[2], (char *)where, 8, n, 8);
     }
 }
 
@@ -77,8 +77,8 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const scan_job *r = ctx;
     const gp_nd_loop *l = &r->lines;
     int last = l->ndim - 1;
-    int64_t width = l->dim[last], apart[3];
-    for (int a = 0; a < 3; a++) apart[a] = l->stride[a][last];
+    int64_t width = l->dim[last], strides[3];
+    for (int a = 0; a < 3; a++) strides[a] = l->stride[a][last];
     gp_row_iter rows;
     gp_row_iter_begin(&rows, l, begin);
     for (int64_t at = begin; at < end; gp_row_iter_next(&rows, l)) {
@@ -86,8 +86,8 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
         at += stop - i;
         for (; i < stop; i += COLUMNS) {
             char *p[3];
-            for (int a = 0; a < 3; a++) p[a] = rows.p[a] + i * apart[a];
-            scan_block(r, p, apart, stop - i < COLUMNS ? stop - i : COLUMNS);
+            for (int a = 0; a < 3; a++) p[a] = rows.p[a] + i * strides[a];
+            scan_block(r, p, strides, stop - i < COLUMNS ? stop - i : COLUMNS);
         }
     }
 }
@@ -113,8 +113,8 @@ static bool extreme(const gp_call *c, bool min) {
     int last = r.lines.ndim - 1;
     bool columns = r.lines.dim[last] >= 8 && r.lines.stride[1][last] < r.step[1];
     if (!gp_prefault_outputs(c)) return false;
-    return gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, columns ? scan_columns : scan_lines,
-                          &r);
+    return gp_parallel_op(c, kept[0].numel, 1 + GP_GRAIN / 2 / r.n,
+                          columns ? scan_columns : scan_lines, &r);
 }
 bool CPU(cummax)(const gp_call *c) { return extreme(c, false); }
 bool CPU(cummin)(const gp_call *c) { return extreme(c, true); }
@@ -184,5 +184,5 @@ bool CPU(logcumsumexp)(const gp_call *c) {
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype);
     gp_nd_loop_init(&r.lines, 2, arrays);
     return gp_prefault_outputs(c) &&
-           gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
+           gp_parallel_op(c, kept[0].numel, 1 + GP_GRAIN / 2 / r.n, log_lines, &r);
 }

@@ -11,7 +11,7 @@
 
 /* SHORT, PRODUCTS: elements of lines up to which sums, or products, of adjacent lines are the
  * fastest; of longer ones too many cache lines are begun. */
-enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, SHORT = 32, PRODUCTS = 128 };
+enum { COLUMNS = 128, PART = 32768, SHORT = 32, PRODUCTS = 128 };
 
 typedef struct scan {
     gp_nd_loop lines;        /* 0: out, 1: x, both without the dim */
@@ -310,7 +310,7 @@ static bool run_scan(const gp_call *c, bool product) {
                       s.lines.dim[last] >= 16 &&
                       s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
                       s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
-    return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,
+    return gp_parallel_op(c, o.numel, 1 + GP_GRAIN / s.n,
                           columns                    ? scan_columns
                           : s.floats && s.n <= SHORT ? sum_short
                           : transposed               ? scan_transposed

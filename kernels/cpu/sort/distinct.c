@@ -9,7 +9,7 @@
 
 /* WORD, SEEN, COUNTED: how many values a part can find by the bits of a word, by a table, and by
  * counters in lanes (so that an element need not wait for the count just written). */
-enum { WORD = 64, SEEN = 1 << 16, COUNTED = 1 << 10, LANES = 4, GRAIN = 32768, PARTS = 64 };
+enum { WORD = 64, SEEN = 1 << 16, COUNTED = 1 << 10, LANES = 4, PARTS = 64 };
 _Static_assert(WORD == 8 * sizeof(uint64_t), "bits_of has a bit for each value");
 
 typedef struct table {
@@ -21,7 +21,7 @@ typedef struct table {
 typedef struct few {
     void (*range)(const char *x, int64_t n, int64_t *low, int64_t *high);
     void (*note)(const char *x, int64_t n, int64_t low, int64_t range, table *t);
-    void (*put)(char *o, int64_t i, int64_t v);
+    void (*store)(char *o, int64_t i, int64_t v);
 } few;
 
 /* Elements are read twice, first for the range: if another stream writes them meanwhile the result
@@ -71,7 +71,7 @@ static uint64_t bits_of(const uint64_t *k, int64_t n) {
 #define VALUE ITSELF
 #include "kernels/cpu/sort/distinct.inc"
 #define FNS(name)                                                                                  \
-    { range_##name, note_##name, put_##name }
+    { range_##name, note_##name, store_##name }
 static const few fews[GP_DTYPES] = {
     [GP_bool] = FNS(truth), [GP_u8] = FNS(u8),   [GP_i8] = FNS(i8),
     [GP_i16] = FNS(i16),    [GP_i32] = FNS(i32), [GP_i64] = FNS(i64)};
@@ -117,13 +117,13 @@ static int64_t times(const job *j, int64_t v) {
 }
 
 /* Writes the distinct values of the range in order; returns their number. */
-static int64_t take_values(const job *j, char *values, int64_t *counts) {
+static int64_t list_values(const job *j, char *values, int64_t *counts) {
     int64_t found = 0;
     for (int64_t v = 0; v < j->range; v++) {
         int64_t n = times(j, v);
         if (!n) continue;
         if (counts) counts[found] = n;
-        j->fn->put(values, found++, j->low + v);
+        j->fn->store(values, found++, j->low + v);
     }
     return found;
 }
@@ -135,7 +135,7 @@ static int64_t few_values(const gp_array *x, char *values, int64_t *counts) {
              .n = x->numel,
              .size = (int64_t)gp_dtype_size((gp_dtype)x->dtype),
              .fn = &fews[x->dtype]};
-    j.parts = j.n / GRAIN < gp_threads() ? j.n / GRAIN : gp_threads();
+    j.parts = j.n / GP_GRAIN < gp_threads() ? j.n / GP_GRAIN : gp_threads();
     j.parts = j.parts < 1 ? 1 : j.parts > PARTS ? PARTS : j.parts;
     gp_parallel(j.parts, 1, find_range, &j);
     int64_t low = j.of[0].low, high = j.of[0].high;
@@ -149,16 +149,16 @@ static int64_t few_values(const gp_array *x, char *values, int64_t *counts) {
     j.low = low, j.range = (int64_t)above + 1;
     size_t each = counts ? LANES * COUNTED * sizeof(uint32_t) : ((size_t)j.range + 63) / 64 * 64;
     if (counts || j.range > WORD) {
-        char *room = gp_scratch(GP_SCRATCH_CALL, (size_t)j.parts * each);
-        if (!room) return 0;
-        memset(room, 0, (size_t)j.parts * each);
+        char *scratch = gp_scratch(GP_SCRATCH_CALL, (size_t)j.parts * each);
+        if (!scratch) return 0;
+        memset(scratch, 0, (size_t)j.parts * each);
         for (int64_t k = 0; k < j.parts; k++) {
-            if (counts) j.of[k].t.count = (uint32_t *)(void *)(room + (size_t)k * each);
-            else j.of[k].t.seen = (uint8_t *)room + (size_t)k * each;
+            if (counts) j.of[k].t.count = (uint32_t *)(void *)(scratch + (size_t)k * each);
+            else j.of[k].t.seen = (uint8_t *)scratch + (size_t)k * each;
         }
     }
     gp_parallel(j.parts, 1, note_part, &j);
-    return take_values(&j, values, counts);
+    return list_values(&j, values, counts);
 }
 
 /* Moves elements that begin a run to the front, after o[run]; returns the last run's number. Each
@@ -185,7 +185,7 @@ static int64_t keep(int64_t size, char *to, int64_t run, const char *from, const
 }
 
 /* Sorted elements: one of each run moves to the front. */
-static int64_t take_runs(const gp_array *sorted, int64_t *counts) {
+static int64_t list_runs(const gp_array *sorted, int64_t *counts) {
     gp_differ differ = gp_differ_fn((gp_dtype)sorted->dtype);
     uint8_t starts[GP_BLOCK];
     int64_t run = -1, size = (int64_t)gp_dtype_size((gp_dtype)sorted->dtype);
@@ -214,6 +214,6 @@ bool CPU(distinct)(const gp_call *c) {
         *found = few_values(x, values->data, counts);
     if (*found) return true;
     if (!gp_sort_whole(c, x, values)) return false;
-    *found = take_runs(values, counts);
+    *found = list_runs(values, counts);
     return true;
 }

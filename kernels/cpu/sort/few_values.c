@@ -22,12 +22,12 @@ static inline __attribute__((always_inline)) void deal(const gp_digit_sort *l, u
     const uint64_t low = l->low;
     lane_keys(l, at, lanes, n, keys);
     for (int64_t j = 0; j < n; j++) {
-        uint32_t *place[LANES], where[LANES];
+        uint32_t *slot[LANES], where[LANES];
 #pragma GCC unroll 4
         for (int q = 0; q < lanes; q++)
-            place[q] = start + q * NARROW + (keys[q][j] - low), where[q] = *place[q];
+            slot[q] = start + q * NARROW + (keys[q][j] - low), where[q] = *slot[q];
 #pragma GCC unroll 4
-        for (int q = 0; q < lanes; q++) *place[q] = where[q] + 1;
+        for (int q = 0; q < lanes; q++) *slot[q] = where[q] + 1;
 #pragma GCC unroll 4
         for (int q = 0; to && q < lanes; q++) to[where[q]] = (uint32_t)(at[q] + j);
     }
@@ -93,7 +93,7 @@ static void write_few(void *ctx, int64_t begin, int64_t end) {
 
 /* Converts counts to positions: by value, then part, then lane. ends: where those of each value
  * end. */
-static void place_few(gp_digit_sort *l, int64_t *ends) {
+static void list_few(gp_digit_sort *l, int64_t *ends) {
     uint32_t at = 0;
     for (int64_t v = 0; v < NARROW; v++) {
         for (int64_t i = 0; i < l->parts * LANES; i++) {
@@ -109,7 +109,7 @@ void gp_sort_few(gp_digit_sort *l) {
     int64_t ends[NARROW];
     l->ends = ends;
     each_part(l, count_few);
-    place_few(l, ends);
+    list_few(l, ends);
     if (l->at) each_part(l, move_few);
     if (!l->s->interrupted) each_part(l, write_few);
 }

@@ -33,7 +33,7 @@ typedef struct gp_digit_sort {
     int shift, base, end; /* words are sorted by their bits base … end - 1, the rest being 0 */
     word *a, *b;
     uint8_t *owner; /* of a leading digit: which part sorts it */
-    wide *room;     /* shift > 0: two for each element */
+    wide *buffer;   /* shift > 0: two for each element */
     uint32_t *at;   /* few values: positions in order */
     int64_t *ends;  /* few values: where the positions of each end */
 } gp_digit_sort;

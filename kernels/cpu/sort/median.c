@@ -4,7 +4,7 @@
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/runtime/scratch.h"
 
-enum { GRAIN = 8192, SHORT = 32 };
+enum { SHORT = 32 };
 
 typedef enum kind { MEDIAN, NANMEDIAN, MODE } kind;
 
@@ -79,12 +79,12 @@ static uint64_t most_frequent(const median_job *r, const uint64_t *a) {
 }
 
 /* The 0-based index of the chosen element among n keys, which are followed by room for 2 n more. */
-static int64_t choose(const median_job *r, const uint64_t *keys, uint64_t *room) {
+static int64_t choose(const median_job *r, const uint64_t *keys, uint64_t *buffer) {
     int64_t n = r->n, nans = 0, bits = r->x->dtype == GP_bool ? 8 : 8 * (int64_t)r->size;
     uint64_t want;
-    memcpy(room, keys, (size_t)n * sizeof *keys);
+    memcpy(buffer, keys, (size_t)n * sizeof *keys);
     if (r->kind == MODE) {
-        want = most_frequent(r, sorted(room, room + n, n, (int)bits));
+        want = most_frequent(r, sorted(buffer, buffer + n, n, (int)bits));
         int64_t last = n - 1;
         while (keys[last] != want) last--;
         return last;
@@ -92,7 +92,7 @@ static int64_t choose(const median_job *r, const uint64_t *keys, uint64_t *room)
     if (r->floats)
         for (int64_t i = 0; i < n; i++) nans += keys[i] == r->nan;
     if (nans && (r->kind == MEDIAN || nans == n)) want = r->nan;
-    else want = kth(room, n, (n - nans - 1) / 2, (int)bits);
+    else want = kth(buffer, n, (n - nans - 1) / 2, (int)bits);
     int64_t first = 0;
     while (keys[first] != want) first++;
     return first;
@@ -146,7 +146,7 @@ static bool run_choice(const gp_call *c, kind kind) {
         gp_scalar_store(dt, r.values->data, (gp_scalar){.is_float = true, .f = NAN});
         return true;
     }
-    gp_array kept = *x, vals = *r.values, places;
+    gp_array kept = *x, vals = *r.values, positions;
     if (whole) kept.ndim = 0;
     else kept = gp_without_dim(x, d);
     kept.numel = r.values->numel;
@@ -154,11 +154,11 @@ static bool run_choice(const gp_call *c, kind kind) {
     vals.ndim = kept.ndim; /* keepdim or not, the outputs are contiguous */
     for (int i = 0; i < kept.ndim; i++) shape.dim[i] = vals.dim[i] = kept.dim[i];
     gp_shape_strides(&shape, vals.stride);
-    places = vals;
-    places.dtype = GP_i64;
-    places.data = r.indices ? r.indices->data : vals.data;
-    gp_nd_loop_init(&r.outs, 3, (const gp_array *[]){&vals, &kept, &places});
-    return gp_parallel_op(c, vals.numel, 1 + GRAIN / r.n, choose_lines, &r) &&
+    positions = vals;
+    positions.dtype = GP_i64;
+    positions.data = r.indices ? r.indices->data : vals.data;
+    gp_nd_loop_init(&r.outs, 3, (const gp_array *[]){&vals, &kept, &positions});
+    return gp_parallel_op(c, vals.numel, 1 + GP_GRAIN / 4 / r.n, choose_lines, &r) &&
            (!r.failed || gp_fail("%s: out of memory", c->op->name));
 }
 bool CPU(median)(const gp_call *c) { return run_choice(c, MEDIAN); }

@@ -143,7 +143,7 @@ static inline void move_four(word *b, uint32_t *start, const word *a, int down, 
 }
 
 /* Converts a digit's counts to positions; returns the largest count. */
-static uint32_t place(uint32_t *next, uint64_t bins) {
+static uint32_t prefix_sums(uint32_t *next, uint64_t bins) {
     uint32_t at = 0, most = 0;
     for (uint64_t v = 0; v < bins; v++) {
         uint32_t many = next[v];
@@ -161,7 +161,7 @@ static bool move_digit(const segment *g, int down, int bits) {
     memset(start, 0, bins * sizeof *start);
     BLOCKS(g->l, 0, g->n, i, n)
     for (int64_t j = i; j < i + n; j++) start[g->a[j] >> down & mask]++;
-    if (gp_sort_stopped(g->l->s) || place(start, bins) == g->n) return false;
+    if (gp_sort_stopped(g->l->s) || prefix_sums(start, bins) == g->n) return false;
     BLOCKS(g->l, 0, g->n, i, n) {
         const word *a = g->a + i;
         for (; n % 4; n--, i++, a++) g->b[start[*a >> down & mask]++] = *a;
@@ -211,14 +211,14 @@ static void sort_run(const segment *g, int64_t i, int64_t end) {
         settle_words(l->s, w, g->b + i, n, 0, l->base, false);
         return;
     }
-    wide few[2 * FEW], *room = n > FEW ? l->room + 2 * (g->first + i) : few;
+    wide few[2 * FEW], *buffer = n > FEW ? l->buffer + 2 * (g->first + i) : few;
     for (int64_t k = 0; k < n; k++) {
-        room[k].at = w[k] & UINT32_MAX;
-        gp_sort_keys(l->s, l->p[1], (int64_t)room[k].at, 1, &room[k].key);
-        room[k].key -= l->low;
+        buffer[k].at = w[k] & UINT32_MAX;
+        gp_sort_keys(l->s, l->p[1], (int64_t)buffer[k].at, 1, &buffer[k].key);
+        buffer[k].key -= l->low;
     }
-    settle_wides(l->s, room, room + n, n, 0, l->shift, false);
-    for (int64_t k = 0; k < n; k++) w[k] = w[k] >> 32 << 32 | room[k].at;
+    settle_wides(l->s, buffer, buffer + n, n, 0, l->shift, false);
+    for (int64_t k = 0; k < n; k++) w[k] = w[k] >> 32 << 32 | buffer[k].at;
 }
 
 /* Elements whose keys differ only below the bits that were sorted by. */
@@ -309,7 +309,7 @@ static void make_wides(const gp_digit_sort *l) {
     EACH_BLOCK(l, 0, i, n) {
         gp_sort_keys(l->s, l->p[1], i, n, keys);
         for (int64_t j = 0; j < n; j++)
-            l->room[i + j] = (wide){keys[j] - l->low, (uint64_t)(i + j)};
+            l->buffer[i + j] = (wide){keys[j] - l->low, (uint64_t)(i + j)};
     }
 }
 
@@ -326,10 +326,10 @@ static void write_wides(const gp_digit_sort *l, const wide *sorted) {
 /* Small lines, and those of 2^32 elements and more: by one thread. */
 static void sort_wides(gp_digit_sort *l, int bits) {
     const int64_t n = l->s->n;
-    const wide *sorted = l->room;
+    const wide *sorted = l->buffer;
     make_wides(l);
-    if (n <= SMALL) settle_wides(l->s, l->room, l->room + n, n, 0, bits, false);
-    else sorted = radix_wide(l->room, l->room + n, n);
+    if (n <= SMALL) settle_wides(l->s, l->buffer, l->buffer + n, n, 0, bits, false);
+    else sorted = radix_wide(l->buffer, l->buffer + n, n);
     write_wides(l, sorted);
 }
 
@@ -364,7 +364,7 @@ static void sort_range(gp_digit_sort *l) {
     }
     if (at) l->at = (uint32_t *)(void *)p;
     if (words) l->a = (word *)(void *)p, l->b = l->a + n;
-    if (wides) l->room = (wide *)(void *)(p + words);
+    if (wides) l->buffer = (wide *)(void *)(p + words);
     if (few) gp_sort_few(l);
     else if (wide_only) sort_wides(l, bits);
     else sort_parts(l);

@@ -3,8 +3,6 @@
 
 #include "kernels/cpu/sort/keys.h"
 
-enum { GRAIN = 4096 };
-
 /* Both sides are without gaps and of one dtype. NaN is the largest, as sort has it. */
 typedef struct search {
     const char *lines, *values;
@@ -48,7 +46,8 @@ static void search_values(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* lines: the sorted sequence. */
-static bool run(const gp_call *c, const gp_array *lines, const gp_array *values, bool right) {
+static bool search_all(const gp_call *c, const gp_array *lines, const gp_array *values,
+                       bool right) {
     const gp_array *out = gp_out(c, 0);
     search s = {.lines = lines->data,
                 .values = values->data,
@@ -66,15 +65,15 @@ static bool run(const gp_call *c, const gp_array *lines, const gp_array *values,
         if (keys) s.key(keys, s.lines, s.size, lines->numel);
         s.keys = keys;
     }
-    bool ok = gp_parallel_op(c, out->numel, GRAIN, search_values, &s);
+    bool ok = gp_parallel_op(c, out->numel, GP_GRAIN / 8, search_values, &s);
     free(keys);
     return ok;
 }
 
 /* c->tmp: the sequence and the values, in one dtype. */
 bool CPU(searchsorted)(const gp_call *c) {
-    return run(c, c->tmpa[0], c->tmpa[1], gp_given(c, 3) && c->arg[3].i);
+    return search_all(c, c->tmpa[0], c->tmpa[1], gp_given(c, 3) && c->arg[3].i);
 }
 bool CPU(bucketize)(const gp_call *c) {
-    return run(c, c->tmpa[0], c->tmpa[1], gp_given(c, 3) && c->arg[3].i);
+    return search_all(c, c->tmpa[0], c->tmpa[1], gp_given(c, 3) && c->arg[3].i);
 }

@@ -4,7 +4,7 @@
  * with AVX-512). */
 #include "kernels/cpu/sort/sort.h"
 
-enum { GRAIN = 8192, LONG = 1 << 16, SHORT = 64 };
+enum { LONG = 1 << 16, SHORT = 64 };
 
 void gp_sort_keys(const gp_sorting *s, const char *x, int64_t i, int64_t n, uint64_t *keys) {
     s->key(keys, x + i * s->xs, s->xs, n);
@@ -122,7 +122,7 @@ static bool run_sort(const gp_call *c, const gp_array *x, int dim, bool descendi
     gp_nd_loop_init(&s.lines, 4, arrays);
     int64_t threads = gp_threads();
     if (s.n >= LONG && order.numel < threads) sort_shared(&s, order.numel, threads);
-    else gp_parallel(order.numel, 1 + GRAIN / s.n, sort_lines, &s);
+    else gp_parallel(order.numel, 1 + GP_GRAIN / 4 / s.n, sort_lines, &s);
     if (s.interrupted) return gp_fail("%s: interrupted", c->op->name);
     return !s.no_memory || gp_fail("%s: out of memory", c->op->name);
 }

@@ -55,7 +55,6 @@ static void make_keys(void *ctx, int64_t begin, int64_t end) {
 
 /* c->tmp[0] is x without gaps. */
 bool CPU(argsort_rows)(const gp_call *c) {
-    enum { GRAIN = 1 << 14 };
     const gp_array *x = c->tmpa[0], *out = gp_out(c, 0);
     rows r = {.n = x->dim[0], .width = x->dim[1]};
     size_t bytes = (size_t)(x->numel + 2 * r.n + 1) * sizeof *r.keys;
@@ -63,7 +62,7 @@ bool CPU(argsort_rows)(const gp_call *c) {
     if (!m.keys) return gp_fail("argsort_rows: out of memory");
     r.keys = m.keys;
     int64_t *a = (int64_t *)(void *)(m.keys + x->numel);
-    bool made = gp_parallel_op(c, x->numel, GRAIN, make_keys, &m);
+    bool made = gp_parallel_op(c, x->numel, GP_GRAIN / 2, make_keys, &m);
     const int64_t *order = made ? sort(&r, a, a + r.n) : NULL;
     for (int64_t i = 0; order && i < r.n; i++) ((int64_t *)(void *)out->data)[i] = order[i] + 1;
     gp_host_free(m.keys, bytes);

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/sort/keys.h"
 
-enum { GRAIN = 32768, SPARE = 64, MOST_PARTS = 64 };
+enum { SPARE = 64, MOST_PARTS = 64 };
 
 /* An element's key, complemented where the largest are wanted, and its position: no two are equal,
  * and of equal elements the first comes first. */
@@ -58,7 +58,7 @@ typedef struct choosing {
     gp_key key;
     int64_t n, k, xs, vs, is; /* elements of a line; steps in bytes along it */
     bool largest, one;        /* one: only the k-th is wanted */
-    entry *entries;           /* of a long line's parts, room_for each, and how many those hold */
+    entry *entries; /* of a long line's parts, capacity_of each, and how many those hold */
     int64_t parts, have[MOST_PARTS];
     _Atomic bool no_memory, interrupted;
 } choosing;
@@ -73,7 +73,7 @@ static bool any_before(const uint64_t *keys, int64_t n, uint64_t flip, uint64_t 
 /* Collects the k first of elements [from, to) of the line at p in e, which has room for `room`;
  * returns how many e holds. Whenever e is full, all but the k first are dropped. */
 static int64_t collect(choosing *s, const char *p, int64_t from, int64_t to, entry *e,
-                       int64_t room) {
+                       int64_t capacity) {
     uint64_t keys[GP_BLOCK], flip = s->largest ? UINT64_MAX : 0, limit = UINT64_MAX;
     bool limited = false;
     int64_t have = 0;
@@ -92,7 +92,7 @@ static int64_t collect(choosing *s, const char *p, int64_t from, int64_t to, ent
             uint64_t key = keys[k] ^ flip;
             if (limited && key >= limit) continue;
             e[have++] = (entry){key, i + k};
-            if (have < room || (i + k == to - 1)) continue;
+            if (have < capacity || (i + k == to - 1)) continue;
             select_first(e, have, s->k);
             have = s->k;
             limit = e[s->k - 1].key;
@@ -122,20 +122,20 @@ static void choose_line(const choosing *s, int64_t i, entry *e, int64_t have) {
 
 /* How many entries e needs room for: n where more than the k first of a line may be left in it, or
  * where many are chosen for the last of them alone. */
-static int64_t room_for(const choosing *s) {
+static int64_t capacity_of(const choosing *s) {
     int64_t few = s->one ? s->n / 16 : (s->n - SPARE) / 2;
     return s->k > few ? s->n : 2 * s->k + SPARE;
 }
 
 static void choose_lines(void *ctx, int64_t begin, int64_t end) {
     choosing *s = ctx;
-    int64_t room = room_for(s);
-    entry *e = malloc((size_t)room * sizeof *e);
+    int64_t capacity = capacity_of(s);
+    entry *e = malloc((size_t)capacity * sizeof *e);
     if (!e) s->no_memory = true;
     for (int64_t i = begin; e && i < end && !s->interrupted; i++) {
         char *p[GP_LOOP_MAX];
         gp_nd_loop_at(&s->lines, i, p);
-        int64_t have = collect(s, p[1], 0, s->n, e, room);
+        int64_t have = collect(s, p[1], 0, s->n, e, capacity);
         if (!s->interrupted) choose_line(s, i, e, have);
     }
     free(e);
@@ -144,29 +144,29 @@ static void choose_lines(void *ctx, int64_t begin, int64_t end) {
 /* One long line of which few are wanted: parts [begin, end) of it have entries of their own. */
 static void collect_parts(void *ctx, int64_t begin, int64_t end) {
     choosing *s = ctx;
-    int64_t room = room_for(s);
+    int64_t capacity = capacity_of(s);
     char *p[GP_LOOP_MAX];
     gp_nd_loop_at(&s->lines, 0, p);
     for (int64_t u = begin; u < end; u++)
         s->have[u] = collect(s, p[1], s->n * u / s->parts, s->n * (u + 1) / s->parts,
-                             s->entries + u * room, room);
+                             s->entries + u * capacity, capacity);
 }
 
 static void choose_long_line(choosing *s) {
-    int64_t room = room_for(s), have = 0;
-    s->entries = malloc((size_t)(s->parts * room) * sizeof *s->entries);
+    int64_t capacity = capacity_of(s), have = 0;
+    s->entries = malloc((size_t)(s->parts * capacity) * sizeof *s->entries);
     if (!s->entries) {
         s->no_memory = true;
         return;
     }
     gp_parallel(s->parts, 1, collect_parts, s);
     for (int u = 0; u < s->parts && !s->interrupted; have += s->have[u++])
-        memmove(s->entries + have, s->entries + u * room, (size_t)s->have[u] * sizeof(entry));
+        memmove(s->entries + have, s->entries + u * capacity, (size_t)s->have[u] * sizeof(entry));
     if (!s->interrupted) choose_line(s, 0, s->entries, have);
     free(s->entries);
 }
 
-static bool run(choosing *s, const gp_call *c, int dim) {
+static bool select_lines(choosing *s, const gp_call *c, int dim) {
     const gp_array *x = s->x, *values = gp_out(c, 0), *indices = gp_out(c, 1);
     if (values->numel == 0) return true;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
@@ -183,21 +183,22 @@ static bool run(choosing *s, const gp_call *c, int dim) {
     gp_row_major(&order);
     const gp_array *arrays[4] = {&order, &in, &v, &ix};
     gp_nd_loop_init(&s->lines, 4, arrays);
-    int64_t part = 4 * room_for(s) > GRAIN ? 4 * room_for(s) : GRAIN, threads = gp_threads();
+    int64_t part = 4 * capacity_of(s) > GP_GRAIN ? 4 * capacity_of(s) : GP_GRAIN,
+            threads = gp_threads();
     s->parts = s->n / part < threads ? s->n / part : threads;
     if (s->parts > MOST_PARTS) s->parts = MOST_PARTS;
     if (order.numel == 1 && s->parts > 1) choose_long_line(s);
-    else gp_parallel(order.numel, 1 + GRAIN / s->n, choose_lines, s);
+    else gp_parallel(order.numel, 1 + GP_GRAIN / s->n, choose_lines, s);
     if (s->interrupted) return gp_fail("%s: interrupted", c->op->name);
     return !s->no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 
 bool CPU(topk)(const gp_call *c) {
     choosing s = {.x = gp_in(c, 0), .k = c->arg[1].i, .largest = c->arg[3].i};
-    return run(&s, c, (int)c->arg[2].i - 1);
+    return select_lines(&s, c, (int)c->arg[2].i - 1);
 }
 
 bool CPU(kthvalue)(const gp_call *c) {
     choosing s = {.x = gp_in(c, 0), .k = c->arg[1].i, .one = true};
-    return run(&s, c, (int)c->arg[2].i - 1);
+    return select_lines(&s, c, (int)c->arg[2].i - 1);
 }

@@ -52,38 +52,38 @@ static bool differ_rows(gp_differ differ, const char *p, int64_t width, int64_t 
     return false;
 }
 
-static void put_element(char *to, const char *from, int64_t size) {
+static void copy_element(char *to, const char *from, int64_t size) {
     if (size == 8) memcpy(to, from, 8);
     else if (size == 4) memcpy(to, from, 4);
     else if (size == 2) memcpy(to, from, 2);
     else *to = *from;
 }
 
-/* take_block where only the elements that begin runs are wanted. */
-static bool take_starts(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
+/* list_block where only the elements that begin runs are wanted. */
+static bool mark_starts(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
                         int64_t *run) {
     int32_t found[GP_BLOCK + 16];
     int64_t many = gp_true_at(differ, n, found);
     const char *x = r->x->data + from * r->size;
     if (many > r->out->numel - (*run + 1)) return false;
     for (int64_t i = 0; i < many; i++)
-        put_element(r->out->data + ++*run * r->size, x + found[i] * r->size, r->size);
+        copy_element(r->out->data + ++*run * r->size, x + found[i] * r->size, r->size);
     return true;
 }
 
 /* Elements from, from + 1 … of which `differ` says where runs begin; *run is the last run begun,
  * from 0. False: more runs than the output holds. */
-static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
+static bool list_block(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
                        int64_t *run) {
     int64_t *counts = r->counts ? (int64_t *)(void *)r->counts->data : NULL,
             *inverse = r->inverse ? (int64_t *)(void *)r->inverse->data : NULL;
     const int64_t *order = r->order ? (const int64_t *)(const void *)r->order->data : NULL;
     int64_t k = *run;
-    if (!counts && !inverse) return take_starts(r, differ, from, n, run);
+    if (!counts && !inverse) return mark_starts(r, differ, from, n, run);
     for (int64_t i = 0; i < n; i++) {
         if (differ[i]) {
             if (++k >= r->out->numel) return false;
-            put_element(r->out->data + k * r->size, r->x->data + (from + i) * r->size, r->size);
+            copy_element(r->out->data + k * r->size, r->x->data + (from + i) * r->size, r->size);
             if (counts) counts[k] = 0;
         }
         if (counts) counts[k]++;
@@ -108,7 +108,7 @@ static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
         int64_t n = numel - i < GP_BLOCK ? numel - i : GP_BLOCK, skip = i == 0;
         starts[0] = 1;
         differ(starts + skip, r.x->data + (i + skip) * r.size, 1, n - skip);
-        if (!take_block(&r, starts, i, n, &run)) break;
+        if (!list_block(&r, starts, i, n, &run)) break;
     }
     return run + 1 == r.out->numel ||
            gp_fail("%s: the tensor was changed while it was used", c->op->name);
@@ -161,7 +161,7 @@ static void copy_bytes(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Writes what distinct found: the elements and, if asked for, how often each occurs. */
-static bool take_distinct(const gp_call *c) {
+static bool list_distinct(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         const gp_array *out = gp_out(c, i);
         bytes b = {out->data, c->tmpa[i]->data};
@@ -177,7 +177,7 @@ bool CPU(unique)(const gp_call *c) {
     if (gp_offload_wanted(c, 60.0 * (double)gp_in(c, 0)->numel))
         return gp_offload_run(c, c->op->name);
     if (gp_given(c, 4)) return unique_slices(c, order, 2, (int)c->arg[4].i - 1);
-    if (!gp_given(c, 2) || !c->arg[2].i) return take_distinct(c);
+    if (!gp_given(c, 2) || !c->arg[2].i) return list_distinct(c);
     return unique_of(c, order, 2);
 }
 

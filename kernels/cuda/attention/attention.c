@@ -15,7 +15,7 @@ typedef struct attention_call {
     bool wide;
     gp_dtype dtype, operand; /* of scores: compute type; of what is multiplied */
     int64_t size;            /* bytes of a score */
-    gp_room room;
+    gp_scratch_block scratch;
 } attention_call;
 
 static void open_call(const gp_call *c, attention_call *r) {
@@ -71,7 +71,7 @@ static bool product(attention_call *r, bool at, bool bt, int64_t m, int64_t n, i
     gp_product p = gp_product_of(r->operand, m, n, k);
     p.to = to, p.to_size = (int64_t)gp_dtype_size(to);
     p.batch = r->k.batch * r->k.heads;
-    p.a = a, p.b = b, p.out = out, p.room = &r->room;
+    p.a = a, p.b = b, p.out = out, p.scratch = &r->scratch;
     p.a_rs = at ? 1 : k, p.a_cs = at ? m : 1, p.a_batch = m * k;
     p.b_rs = bt ? 1 : n, p.b_cs = bt ? k : 1, p.b_batch = k * n;
     p.out_batch = m * n;

@@ -1,8 +1,8 @@
 /* Convolutions, transposed ones and their gradients: of few channels by direct.cu and
- * direct_weight.cu, products of matrices by product.c, else by cuDNN (cudnn.c), in parts of so many
- * images as it takes at once. Target limit: 2 operations per tap at the tensor cores' rate for f16
- * and bf16, at that of the cores for f32 (of TF32 where allowed) and f64. Without cuDNN, or where
- * it refuses, plain.cu runs them. */
+ * direct_weight.cu, products of matrices by product.c, else by cuDNN (cudnn.c), in parts of the
+ * images that it takes at once. Target limit: 2 operations per tap at the tensor cores' rate for
+ * f16 and bf16, at that of the cores for f32 (of TF32 where allowed) and f64. Without cuDNN, or
+ * where it refuses, plain.cu runs them. */
 #if __has_include(<cudnn.h>) /* else without_cudnn.c */
 #include "kernels/cuda/conv/cudnn.h"
 #include "kernels/cuda/conv/plain.h"
@@ -138,7 +138,8 @@ static bool image_in(const gp_call *c, const gp_conv *k, const gp_array *x, gp_d
 }
 
 /* Where cuDNN may write `out`: in place, or in scratch that is then copied to it. */
-static bool place_of(const gp_call *c, const gp_array *out, gp_dtype dt, bool last, gp_array *to) {
+static bool destination_of(const gp_call *c, const gp_array *out, gp_dtype dt, bool last,
+                           gp_array *to) {
     *to = *out;
     if (is_laid_out(out, dt, last)) return true;
     *to = dense_over(NULL, dt, out->dim, last);
@@ -188,7 +189,7 @@ static bool run_to(job *j, const gp_array *out, const gp_array *to) {
 
 static bool run_result(job *j, const gp_array *x, const gp_array *y) {
     gp_array to;
-    if (!place_of(j->c, y, j->dt, j->last, &to) ||
+    if (!destination_of(j->c, y, j->dt, j->last, &to) ||
         !image_in(j->c, &j->k, x, j->dt, j->last, &j->o.x))
         return false;
     j->o.y = to.data;
@@ -199,7 +200,7 @@ static bool run_image(job *j, const gp_array *x, const gp_array *y) {
     gp_array to;
     const gp_conv *k = &j->k;
     if (is_even(k)) {
-        if (!place_of(j->c, x, j->dt, j->last, &to)) return false;
+        if (!destination_of(j->c, x, j->dt, j->last, &to)) return false;
     } else {
         to = padded_image(k, j->dt, j->last);
         to.data = (char *)gp_cuda_scratch(j->c, (size_t)to.numel * gp_dtype_size(j->dt));
@@ -239,7 +240,7 @@ static bool run_laid_out(const job *all, run_of *run) {
     if (j.kind != GP_CONV_WEIGHT)
         return dense_in(j.c, &j.w, j.dt, j.last, &j.o.w) && run_parts(&j, run);
     gp_array to;
-    if (!place_of(j.c, &all->w, j.dt, j.last, &to)) return false;
+    if (!destination_of(j.c, &all->w, j.dt, j.last, &to)) return false;
     j.w = to, j.o.w = to.data;
     return run_parts(&j, run) && (to.data == all->w.data || gp_cuda_copy_array(j.c, &all->w, &to));
 }

@@ -117,54 +117,52 @@ typedef struct answer {
 /* The algorithms for one product, best first: by cuDNN's heuristics or, with `room`, by running all
  * on o, whose result they overwrite, which waits for the device. n: their number. */
 static cudnnStatus_t result_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
-                                       void *room, answer *to, int *n) {
+                                       void *workspace, answer *to, int *n) {
     cudnnConvolutionFwdAlgoPerf_t perf[CHOICES];
     cudnnStatus_t status =
-        room ? gp_dnn.cudnnFindConvolutionForwardAlgorithmEx(h, p->x, o->x, p->w, o->w, p->conv,
-                                                             p->y, o->y, CHOICES, n, perf, room,
-                                                             most_memory)
-             : gp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, p->x, p->w, p->conv, p->y, CHOICES,
-                                                             n, perf);
-    for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
-    return status;
-}
-
-static cudnnStatus_t image_algorithms(cudnnHandle_t h, const plan *p, const operands *o, void *room,
-                                      answer *to, int *n) {
-    cudnnConvolutionBwdDataAlgoPerf_t perf[CHOICES];
-    cudnnStatus_t status =
-        room ? gp_dnn.cudnnFindConvolutionBackwardDataAlgorithmEx(h, p->w, o->w, p->y, o->y,
-                                                                  p->conv, p->x, o->x, CHOICES, n,
-                                                                  perf, room, most_memory)
-             : gp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, p->w, p->y, p->conv, p->x,
+        workspace ? gp_dnn.cudnnFindConvolutionForwardAlgorithmEx(h, p->x, o->x, p->w, o->w,
+                                                                  p->conv, p->y, o->y, CHOICES, n,
+                                                                  perf, workspace, most_memory)
+                  : gp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, p->x, p->w, p->conv, p->y,
                                                                   CHOICES, n, perf);
     for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
     return status;
 }
 
+static cudnnStatus_t image_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
+                                      void *workspace, answer *to, int *n) {
+    cudnnConvolutionBwdDataAlgoPerf_t perf[CHOICES];
+    cudnnStatus_t status = workspace ? gp_dnn.cudnnFindConvolutionBackwardDataAlgorithmEx(
+                                           h, p->w, o->w, p->y, o->y, p->conv, p->x, o->x, CHOICES,
+                                           n, perf, workspace, most_memory)
+                                     : gp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(
+                                           h, p->w, p->y, p->conv, p->x, CHOICES, n, perf);
+    for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
+    return status;
+}
+
 static cudnnStatus_t weight_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
-                                       void *room, answer *to, int *n) {
+                                       void *workspace, answer *to, int *n) {
     cudnnConvolutionBwdFilterAlgoPerf_t perf[CHOICES];
-    cudnnStatus_t status =
-        room ? gp_dnn.cudnnFindConvolutionBackwardFilterAlgorithmEx(h, p->x, o->x, p->y, o->y,
-                                                                    p->conv, p->w, o->w, CHOICES, n,
-                                                                    perf, room, most_memory)
-             : gp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, p->x, p->y, p->conv, p->w,
-                                                                    CHOICES, n, perf);
+    cudnnStatus_t status = workspace ? gp_dnn.cudnnFindConvolutionBackwardFilterAlgorithmEx(
+                                           h, p->x, o->x, p->y, o->y, p->conv, p->w, o->w, CHOICES,
+                                           n, perf, workspace, most_memory)
+                                     : gp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                                           h, p->x, p->y, p->conv, p->w, CHOICES, n, perf);
     for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
     return status;
 }
 
 /* Takes the first answer that works, is as deterministic as asked, and does not need too much
  * memory, unless all do. False with a message. */
-static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o, void *room) {
+static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o, void *workspace) {
     const shape *s = &p->of;
     answer answers[CHOICES];
     int n = 0;
-    cudnnStatus_t status = s->kind == GP_CONV_RESULT ? result_algorithms(h, p, o, room, answers, &n)
-                           : s->kind == GP_CONV_IMAGE
-                               ? image_algorithms(h, p, o, room, answers, &n)
-                               : weight_algorithms(h, p, o, room, answers, &n);
+    cudnnStatus_t status =
+        s->kind == GP_CONV_RESULT  ? result_algorithms(h, p, o, workspace, answers, &n)
+        : s->kind == GP_CONV_IMAGE ? image_algorithms(h, p, o, workspace, answers, &n)
+                                   : weight_algorithms(h, p, o, workspace, answers, &n);
     if (!gp_dnn_ok(c, status)) return false;
     for (int i = 0; i < 2 * n; i++) {
         const answer *y = &answers[i % n];
@@ -211,9 +209,10 @@ static bool prepare(const gp_call *c, cudnnHandle_t h, plan *p, const operands *
     const shape *s = &p->of;
     operands trial = *o;
     bool try = s->benchmark && trial_of(c, s, o, &trial);
-    void *room = try ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
-    if (!room) gp_error_clear();
-    p->ready = describe(c, p) && choose(c, h, p, &trial, room);
+    void *workspace =
+        try ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
+    if (!workspace) gp_error_clear();
+    p->ready = describe(c, p) && choose(c, h, p, &trial, workspace);
     p->none = !p->ready;
     if (p->ready) return true;
     if (gp_lib_no_memory()) gp_plans_drop(&plans, c, p);
@@ -226,9 +225,9 @@ static bool run_graph(const gp_call *c, cudnnHandle_t h, plan *p, const operands
     if (!gp_conv_graph_fits(&p->of, o)) return false;
     if (!p->tried) p->graph = gp_conv_graph_new(h, &p->of, most_memory, &no_memory);
     p->tried = !no_memory;
-    void *room = p->graph ? gp_cuda_scratch(c, gp_conv_graph_memory(p->graph)) : NULL;
-    if (!room) return gp_error_clear(), false;
-    if (gp_conv_graph_run(p->graph, h, o, room) == CUDNN_STATUS_SUCCESS) return true;
+    void *workspace = p->graph ? gp_cuda_scratch(c, gp_conv_graph_memory(p->graph)) : NULL;
+    if (!workspace) return gp_error_clear(), false;
+    if (gp_conv_graph_run(p->graph, h, o, workspace) == CUDNN_STATUS_SUCCESS) return true;
     gp_conv_graph_free(p->graph);
     p->graph = NULL;
     return false;
@@ -243,32 +242,32 @@ static factor factor_of(const shape *s, int value) {
     return s->dtype == GP_f64 ? (factor){.wide = value} : (factor){.narrow = (float)value};
 }
 
-static cudnnStatus_t run(cudnnHandle_t h, const shape *s, const operands *o, const plan *p,
-                         void *room) {
+static cudnnStatus_t convolve(cudnnHandle_t h, const shape *s, const operands *o, const plan *p,
+                              void *workspace) {
     factor a = factor_of(s, 1), b = factor_of(s, o->add);
     switch (s->kind) {
     case GP_CONV_RESULT:
         return gp_dnn.cudnnConvolutionForward(h, &a, p->x, o->x, p->w, o->w, p->conv,
-                                              (cudnnConvolutionFwdAlgo_t)p->algo, room, p->memory,
-                                              &b, p->y, o->y);
+                                              (cudnnConvolutionFwdAlgo_t)p->algo, workspace,
+                                              p->memory, &b, p->y, o->y);
     case GP_CONV_IMAGE:
         return gp_dnn.cudnnConvolutionBackwardData(h, &a, p->w, o->w, p->y, o->y, p->conv,
-                                                   (cudnnConvolutionBwdDataAlgo_t)p->algo, room,
-                                                   p->memory, &b, p->x, o->x);
+                                                   (cudnnConvolutionBwdDataAlgo_t)p->algo,
+                                                   workspace, p->memory, &b, p->x, o->x);
     default:
         return gp_dnn.cudnnConvolutionBackwardFilter(h, &a, p->x, o->x, p->y, o->y, p->conv,
-                                                     (cudnnConvolutionBwdFilterAlgo_t)p->algo, room,
-                                                     p->memory, &b, p->w, o->w);
+                                                     (cudnnConvolutionBwdFilterAlgo_t)p->algo,
+                                                     workspace, p->memory, &b, p->w, o->w);
     }
 }
 
 /* The result and its bias by one kernel. */
 static cudnnStatus_t run_fused(cudnnHandle_t h, const shape *s, const operands *o, const plan *p,
-                               void *room) {
+                               void *workspace) {
     factor a = factor_of(s, 1), none = factor_of(s, 0);
     return gp_dnn.cudnnConvolutionBiasActivationForward(
-        h, &a, p->x, o->x, p->w, o->w, p->conv, (cudnnConvolutionFwdAlgo_t)p->algo, room, p->memory,
-        &none, p->y, o->y, p->bias, o->bias, p->identity, p->y, o->y);
+        h, &a, p->x, o->x, p->w, o->w, p->conv, (cudnnConvolutionFwdAlgo_t)p->algo, workspace,
+        p->memory, &none, p->y, o->y, p->bias, o->bias, p->identity, p->y, o->y);
 }
 
 static bool add_bias(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o,
@@ -290,21 +289,21 @@ static bool spread_bias(const gp_call *c, const shape *s, const operands *o) {
 
 /* Runs o with its bias in the way that p has; false, with a message, where cuDNN refuses that. */
 static bool run_biased(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o,
-                       const plan *p, void *room) {
+                       const plan *p, void *workspace) {
     operands sum = *o;
     sum.add = true;
     switch (p->way) {
-    case WITH: return gp_dnn_ok(c, run_fused(h, s, o, p, room));
-    case AFTER: return gp_dnn_ok(c, run(h, s, o, p, room)) && add_bias(c, h, s, o, p);
-    default: return spread_bias(c, s, o) && gp_dnn_ok(c, run(h, s, &sum, p, room));
+    case WITH: return gp_dnn_ok(c, run_fused(h, s, o, p, workspace));
+    case AFTER: return gp_dnn_ok(c, convolve(h, s, o, p, workspace)) && add_bias(c, h, s, o, p);
+    default: return spread_bias(c, s, o) && gp_dnn_ok(c, convolve(h, s, &sum, p, workspace));
     }
 }
 
 static bool run_all(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o, plan *p) {
-    void *room = p->memory ? gp_cuda_scratch(c, p->memory) : NULL;
-    if (p->memory && !room) return false;
-    if (!o->bias) return gp_dnn_ok(c, run(h, s, o, p, room));
-    while (!run_biased(c, h, s, o, p, room)) {
+    void *workspace = p->memory ? gp_cuda_scratch(c, p->memory) : NULL;
+    if (p->memory && !workspace) return false;
+    if (!o->bias) return gp_dnn_ok(c, convolve(h, s, o, p, workspace));
+    while (!run_biased(c, h, s, o, p, workspace)) {
         if (p->way == BEFORE || gp_lib_no_memory() || !gp_device_alive(c->stream->dev, c->name))
             return false;
         gp_error_clear();

@@ -41,15 +41,15 @@ typedef struct gp_conv_graph gp_conv_graph;
 
 /* Whether s and o are of those that graphs are used for. */
 bool gp_conv_graph_fits(const gp_conv_shape *s, const gp_conv_operands *o);
-/* The graph of such a shape, with a plan of at most so many bytes of workspace, which the caller
- * frees; NULL: cuDNN has none, or no memory for it. Call these with gp_lib_lock held. */
+/* The graph of such a shape, with a plan that needs at most `most` bytes of workspace, which the
+ * caller frees; NULL: cuDNN has none, or no memory for it. Call these with gp_lib_lock held. */
 gp_conv_graph *gp_conv_graph_new(cudnnHandle_t h, const gp_conv_shape *s, size_t most,
                                  bool *no_memory);
 /* The bytes of workspace that it needs. */
 size_t gp_conv_graph_memory(const gp_conv_graph *g);
 /* Queues it on the handle's stream. */
 cudnnStatus_t gp_conv_graph_run(gp_conv_graph *g, cudnnHandle_t h, const gp_conv_operands *o,
-                                void *room);
+                                void *workspace);
 void gp_conv_graph_free(gp_conv_graph *g); /* NULL: nothing */
 
 #endif

@@ -258,7 +258,7 @@ static convolution convolution_of(const gp_conv *k, const division *d, bool imag
     return p;
 }
 
-static bool run(const gp_call *c, const gp_conv *k, const gp_array *bias, bool image) {
+static bool convolve_planes(const gp_call *c, const gp_conv *k, const gp_array *bias, bool image) {
     division d;
     gp_array to = *gp_out(c, 0), dense;
     const gp_array *out = gp_out(c, 0);
@@ -285,8 +285,8 @@ static bool run(const gp_call *c, const gp_conv *k, const gp_array *bias, bool i
 }
 
 GP_C bool gp_conv_direct(const gp_call *c, const gp_conv *k) {
-    return run(c, k, gp_in(c, 2), false);
+    return convolve_planes(c, k, gp_in(c, 2), false);
 }
 GP_C bool gp_conv_direct_image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
-    return run(c, k, bias, true);
+    return convolve_planes(c, k, bias, true);
 }

@@ -1,6 +1,6 @@
 /* Weight's gradients of convolutions of few channels. A block adds up a part of the pixels for all
  * weights of some channels and filters: a thread has `KT` filters x `RT` rows of taps x S columns
- * of one channel in registers, for every so many pixels of the block's tiles, two rows of four at
+ * of one channel in registers, for every n-th pixel of the block's tiles, two rows of four at
  * once. The threads' sums, and then the parts', are added in a fixed order. How pixels are divided
  * depends on the shape alone. Target limits: as in direct.cu, but with the gradient in the results'
  * place. */

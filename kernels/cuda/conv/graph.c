@@ -54,10 +54,10 @@ gp_conv_graph *gp_conv_graph_new(cudnnHandle_t h, const gp_conv_shape *s, size_t
 size_t gp_conv_graph_memory(const gp_conv_graph *g) { return (size_t)g->graph.memory; }
 
 cudnnStatus_t gp_conv_graph_run(gp_conv_graph *g, cudnnHandle_t h, const gp_conv_operands *o,
-                                void *room) {
+                                void *workspace) {
     void *const memory[3] = {o->x, o->w, o->y};
     g->graph.handle = h;
-    return gp_graph_run(&g->graph, 3, g->number, memory, room);
+    return gp_graph_run(&g->graph, 3, g->number, memory, workspace);
 }
 
 void gp_conv_graph_free(gp_conv_graph *g) {

@@ -74,7 +74,7 @@ struct gp_pixel_planes {
         for (int k = 0; k < PLANES; k++) p[k] = x[k] + off;
         gp_load_at<T, PLANES>(p, r.xt, v);
     }
-    template <class T> __device__ void put(const resize_params &r, const T (&v)[PLANES]) const {
+    template <class T> __device__ void store(const resize_params &r, const T (&v)[PLANES]) const {
 #pragma unroll
         for (int k = 0; k < PLANES; k++)
             if (k < many)
@@ -101,7 +101,7 @@ static __global__ void __launch_bounds__(GP_THREADS) forward(resize_params r, ui
 #pragma unroll
         for (int q = 0; q < PLANES; q++) sum[q] = r.s.linear ? sum[q] + by * v[q] : v[q];
     }
-    own.put(r, sum);
+    own.store(r, sum);
 }
 
 /* The first output of dim d whose i0 is at least i: i0 never decreases. */
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(GP_THREADS) backward(resize_params r, u
                 for (int q = 0; q < PLANES; q++) sum[q] += by * v[q];
             }
         }
-    own.put(r, sum);
+    own.store(r, sum);
 }
 
 static resize_params resize_params_of(const gp_array *x, const gp_array *out) {

@@ -29,10 +29,11 @@ template <class T> __device__ static T element(const side &s, const int64_t *at)
 }
 
 /* A place in an operand: elements from its first. */
-struct place {
+struct operand_offsets {
     int64_t x, w;
-    __device__ place on(const side &xs, const side &ws, int d, int64_t at, int64_t tap) const {
-        return place{x + at * xs.stride[d], w + tap * ws.stride[d]};
+    __device__ operand_offsets on(const side &xs, const side &ws, int d, int64_t at,
+                                  int64_t tap) const {
+        return operand_offsets{x + at * xs.stride[d], w + tap * ws.stride[d]};
     }
 };
 
@@ -73,18 +74,18 @@ template <class T, bool transposed> __global__ static void convolve(plain p) {
                             (gp_dtype)bias.dtype);
     for (int64_t c = 0; c < many; c++) {
         int64_t input = group * many + c, out = o % (outputs / k.groups);
-        place first = place{0, 0}
-                          .on(p.x, p.w, 0, image, transposed ? input : o)
-                          .on(p.x, p.w, 1, input, transposed ? out : c);
+        operand_offsets first = operand_offsets{0, 0}
+                                    .on(p.x, p.w, 0, image, transposed ? input : o)
+                                    .on(p.x, p.w, 1, input, transposed ? out : c);
         for (int64_t t0 = 0; t0 < k.kernel[0]; t0++) {
             if (!reaches(k, transposed, 0, to[0], t0, &at[0])) continue;
-            place slice = first.on(p.x, p.w, 2, at[0], t0);
+            operand_offsets slice = first.on(p.x, p.w, 2, at[0], t0);
             for (int64_t t1 = 0; t1 < k.kernel[1]; t1++) {
                 if (!reaches(k, transposed, 1, to[1], t1, &at[1])) continue;
-                place row = slice.on(p.x, p.w, 3, at[1], t1);
+                operand_offsets row = slice.on(p.x, p.w, 3, at[1], t1);
                 for (int64_t t2 = 0; t2 < k.kernel[2]; t2++) {
                     if (!reaches(k, transposed, 2, to[2], t2, &at[2])) continue;
-                    place e = row.on(p.x, p.w, 4, at[2], t2);
+                    operand_offsets e = row.on(p.x, p.w, 4, at[2], t2);
                     sum = added(sum, gp_load_as<T>(p.x.data + e.x * p.x.size, p.x.dtype),
                                 gp_load_as<T>(p.w.data + e.w * p.w.size, p.w.dtype));
                 }
@@ -99,12 +100,12 @@ template <class T, bool transposed> __global__ static void convolve(plain p) {
 template <class T> __global__ static void weigh(plain p) {
     const gp_conv &k = p.k;
     int64_t tap[3], rest = blockIdx.x, per = k.channels / k.groups,
-                    places = k.out[0] * k.out[1] * k.out[2];
+                    positions = k.out[0] * k.out[1] * k.out[2];
     for (int d = 2; d >= 0; d--) tap[d] = rest % k.kernel[d], rest /= k.kernel[d];
     int64_t filter = rest / per, channel = filter / (k.filters / k.groups) * per + rest % per;
     T sum = 0;
-    for (int64_t i = threadIdx.x; i < k.images * places; i += blockDim.x) {
-        int64_t y[5] = {i / places, filter}, x[5] = {i / places, channel}, at = i % places;
+    for (int64_t i = threadIdx.x; i < k.images * positions; i += blockDim.x) {
+        int64_t y[5] = {i / positions, filter}, x[5] = {i / positions, channel}, at = i % positions;
         bool in = true;
         for (int d = 2; d >= 0; d--) {
             y[2 + d] = at % k.out[d], at /= k.out[d];
@@ -135,13 +136,15 @@ static plain plain_of(const gp_call *c, const gp_conv *k, const gp_array *bias) 
     return p;
 }
 
-template <class T> static bool run(const gp_call *c, const plain *p, bool transposed) {
+template <class T>
+static bool launch_convolution(const gp_call *c, const plain *p, bool transposed) {
     auto kernel = transposed ? convolve<T, true> : convolve<T, false>;
     return GP_LAUNCH(c, kernel, gp_blocks(p->numel), GP_THREADS, 0, *p);
 }
 static bool run_any(const gp_call *c, const plain *p, bool transposed) {
-    if (!gp_is_float(p->dtype)) return run<int64_t>(c, p, transposed);
-    return p->dtype == GP_f64 ? run<double>(c, p, transposed) : run<float>(c, p, transposed);
+    if (!gp_is_float(p->dtype)) return launch_convolution<int64_t>(c, p, transposed);
+    return p->dtype == GP_f64 ? launch_convolution<double>(c, p, transposed)
+                              : launch_convolution<float>(c, p, transposed);
 }
 
 bool gp_conv_plain(const gp_call *c, const gp_conv *k) {

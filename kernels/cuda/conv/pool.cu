@@ -39,7 +39,7 @@ template <class T> __global__ static void pool(pooling<T> p) {
 template <int D, int K, bool AVERAGE>
 __global__ static void __launch_bounds__(GP_THREADS) pool_small(pooling<float> p) {
     typedef typename gp_memory<D>::type M;
-    const int rows = (int)p.w.in[0], cols = (int)p.w.in[1], apart = (int)p.in.row;
+    const int rows = (int)p.w.in[0], cols = (int)p.w.in[1], spacing = (int)p.in.row;
     uint32_t i = gp_element();
     if (i >= p.outputs.n) return;
     uint32_t line = gp_quotient(p.outputs.cols.by, i), x = i - line * p.outputs.cols.by.d,
@@ -54,7 +54,7 @@ __global__ static void __launch_bounds__(GP_THREADS) pool_small(pooling<float> p
     for (int k = 0; k < K * K; k++) {
         int row = r + k / K, col = c + k % K;
         inside[k] = (unsigned)row < (unsigned)rows && (unsigned)col < (unsigned)cols;
-        if (inside[k]) raw[k] = in[row * apart + col];
+        if (inside[k]) raw[k] = in[row * spacing + col];
     }
 #pragma unroll
     for (int k = 0; k < K * K; k++) {
@@ -142,7 +142,7 @@ template <class T> static bool run_wide(const gp_call *c, const pooling<T> &p) {
                      group);
 }
 
-template <class T> static bool run(const gp_call *c, const gp_pool *k, bool average) {
+template <class T> static bool launch_pool(const gp_call *c, const gp_pool *k, bool average) {
     const gp_array *out = gp_out(c, 0);
     pooling<T> p;
     if (out->numel == 0) return true;
@@ -164,9 +164,9 @@ template <class T> static bool run(const gp_call *c, const gp_pool *k, bool aver
 /* Integers, as i64, for averages only. */
 static bool either(const gp_call *c, const gp_pool *k, bool average) {
     int dt = gp_in(c, 0)->dtype;
-    return dt == GP_f64   ? run<double>(c, k, average)
-           : dt == GP_i64 ? run<int64_t>(c, k, average)
-                          : run<float>(c, k, average);
+    return dt == GP_f64   ? launch_pool<double>(c, k, average)
+           : dt == GP_i64 ? launch_pool<int64_t>(c, k, average)
+                          : launch_pool<float>(c, k, average);
 }
 
 /* ---- calls ---- */

@@ -14,7 +14,7 @@
 enum { AT_ONCE = 8 };
 
 static int64_t taps_of(const gp_conv *k) { return k->kernel[0] * k->kernel[1] * k->kernel[2]; }
-static int64_t places_of(const gp_conv *k) { return k->out[0] * k->out[1] * k->out[2]; }
+static int64_t positions_of(const gp_conv *k) { return k->out[0] * k->out[1] * k->out[2]; }
 
 /* Whether windows are next to each other and fill the image. */
 static bool is_tiled(const gp_conv *k) {
@@ -28,15 +28,15 @@ static bool is_tiled(const gp_conv *k) {
 bool gp_conv_is_product(const gp_call *c, const gp_conv *k, const gp_array *x, gp_conv_part part) {
     gp_dtype dt = (gp_dtype)x->dtype;
     if (part == GP_CONV_WEIGHT || !is_tiled(k) || !k->images || !k->channels || !k->filters ||
-        !places_of(k) || !gp_lib_there(GP_LIB_cublasLt))
+        !positions_of(k) || !gp_lib_there(GP_LIB_cublasLt))
         return false;
     if (taps_of(k) > 1) return part == GP_CONV_IMAGE && (dt == GP_f32 || dt == GP_f64);
     return (dt == GP_f16 || (dt == GP_bf16 && gp_cuda_arch(c) >= 80)) &&
-           (k->channels | k->filters | places_of(k)) % AT_ONCE == 0;
+           (k->channels | k->filters | positions_of(k)) % AT_ONCE == 0;
 }
 
 /* x as images of channels x places in *p; a dense copy where its memory is not so. */
-static bool read_places(const gp_call *c, const gp_conv *k, const gp_array *x, gp_product *p) {
+static bool read_positions(const gp_call *c, const gp_conv *k, const gp_array *x, gp_product *p) {
     gp_array a = *x;
     int n = a.ndim, first = n - k->rank;
     bool trans, joined = true;
@@ -75,15 +75,15 @@ static bool spread_bias(const gp_call *c, const gp_conv *k, const gp_array *bias
 }
 
 /* image: the weight's dims are exchanged, and each place has k's taps. */
-static bool run(const gp_call *c, const gp_conv *k, const gp_array *bias, bool image) {
+static bool convolve(const gp_call *c, const gp_conv *k, const gp_array *bias, bool image) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     gp_dtype dt = (gp_dtype)x->dtype;
     int64_t taps = taps_of(k), rows = (image ? k->channels : k->filters) * taps,
-            cols = places_of(k), inner = image ? k->filters : k->channels;
+            cols = positions_of(k), inner = image ? k->filters : k->channels;
     gp_product p = gp_product_of(dt, rows, cols, inner);
     gp_array w, whole = by_taps(k, out), to = whole;
     bool in_place = taps == 1 && out->contiguous && gp_cuda_aligned(out->data);
-    if (!gp_cuda_dense(c, gp_in(c, 1), dt, &w) || !read_places(c, k, x, &p)) return false;
+    if (!gp_cuda_dense(c, gp_in(c, 1), dt, &w) || !read_positions(c, k, x, &p)) return false;
     if (!in_place) {
         to = gp_dense_over(NULL, dt, whole.ndim, whole.dim);
         to.data = (char *)gp_cuda_scratch(c, (size_t)to.numel * gp_dtype_size(dt));
@@ -97,7 +97,9 @@ static bool run(const gp_call *c, const gp_conv *k, const gp_array *bias, bool i
     return gp_cuda_product(c, &p) && (in_place || gp_cuda_copy_array(c, &whole, &to));
 }
 
-bool gp_conv_product(const gp_call *c, const gp_conv *k) { return run(c, k, gp_in(c, 2), false); }
+bool gp_conv_product(const gp_call *c, const gp_conv *k) {
+    return convolve(c, k, gp_in(c, 2), false);
+}
 bool gp_conv_product_image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
-    return run(c, k, bias, true);
+    return convolve(c, k, bias, true);
 }

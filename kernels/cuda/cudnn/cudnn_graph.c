@@ -296,7 +296,7 @@ bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx)
 }
 
 cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory,
-                           void *room) {
+                           void *workspace) {
     made pack = NULL;
     cudnnStatus_t s =
         gp_dnn.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
@@ -307,7 +307,7 @@ cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void
         const void *v;
     } what[] = {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, number},
                 {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, memory},
-                {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &room}};
+                {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace}};
     for (int i = 0; i < 3 && !s; i++)
         s = gp_dnn.cudnnBackendSetAttribute(pack, what[i].name, what[i].type, what[i].n, what[i].v);
     if (!s) s = gp_dnn.cudnnBackendFinalize(pack);

@@ -67,7 +67,7 @@ bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx)
 /* Queues it on the handle's stream; memory[i] is bound to tensor number[i], for a number the
  * address on the host. */
 cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory,
-                           void *room);
+                           void *workspace);
 void gp_graph_forget(gp_graph *g);
 
 #endif

@@ -119,7 +119,7 @@ static bool make(const gp_dist_call *d, void **comm) {
 }
 
 /* Room for that group's communicator. With the lock held. */
-static bool make_room(const gp_dist_call *d) {
+static bool close_idle(const gp_dist_call *d) {
     if (d->group < ncomms) return true;
     int n = 2 * d->group + 8;
     void **more = realloc(comms, (size_t)n * sizeof *more);
@@ -159,7 +159,7 @@ void *gp_nccl_begin(const gp_dist_call *d) {
     if (loaded && *broken)
         gp_fail("%s: an earlier collective has failed, and ranks are no longer in step: %s",
                 c->name, broken);
-    else if (loaded && make_room(d) && gp_dist_post(d)) comm = communicator(d);
+    else if (loaded && close_idle(d) && gp_dist_post(d)) comm = communicator(d);
     if (comm) atomic_store_explicit(&used, true, memory_order_release);
     pthread_mutex_unlock(&lock);
     return comm;

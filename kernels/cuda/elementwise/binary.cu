@@ -33,7 +33,7 @@ static kernel_of *power_as(const gp_call *c) {
     }
 }
 
-template <class... F> static bool run(const gp_call *c, const char *const *faults) {
+template <class... F> static bool run_types(const gp_call *c, const char *const *faults) {
     kernel_of *power = power_as(c);
     return power ? power(c) : gp_run_row<F...>(c, faults);
 }
@@ -45,7 +45,7 @@ template <class... F> static bool run(const gp_call *c, const char *const *fault
         #n ": an integer raised to a negative integer; convert to a float dtype first",            \
         #n ": a probability is not between 0 and 1"};                                              \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
-        return run<EACH_##ty(GP_LISTED, n) gp_no_formula>(c, faults_##n);                          \
+        return run_types<EACH_##ty(GP_LISTED, n) gp_no_formula>(c, faults_##n);                    \
     }
 #define BINARY(n, ty, ...) KERNEL(n, ty)
 #define COMPARE(n, ty, ...) KERNEL(n, ty)

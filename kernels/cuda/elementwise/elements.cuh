@@ -157,7 +157,7 @@ struct gp_tile_walk {
     char *p;
     int64_t step;
     uint32_t at, live, by;
-    template <int U> __device__ inline void places(char *(&to)[U]) const {
+    template <int U> __device__ inline void addresses(char *(&to)[U]) const {
 #pragma unroll
         for (int r = 0; r < U; r++) to[r] = at + r * by < live ? p + r * step : nullptr;
     }
@@ -166,7 +166,7 @@ template <class F, int U>
 __device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_args_of<F> &a,
                                            gp_elements<F, U> &e) {
     enum { DOWN = gp_tile_down(U), LINES = GP_THREADS / GP_TILE, COLUMNS = GP_THREADS / DOWN };
-    __shared__ uint64_t room[DOWN][GP_TILE + 1];
+    __shared__ uint64_t shared[DOWN][GP_TILE + 1];
     int64_t off[1 + F::N];
     gp_offsets(l, blockIdx.x, off);
     uint32_t line = gp_quotient(l.dim[0], blockIdx.x), column = blockIdx.x - line * l.dim[0].d;
@@ -189,19 +189,19 @@ __device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_
         char *at[U];
         const bool turned = a.turned[k];
         if (a.source[k] == GP_NUMBER_OPERAND) continue;
-        walk(1 + k, turned).places(at);
+        walk(1 + k, turned).addresses(at);
 #pragma unroll
         for (int r = 0; r < U; r++) p[r] = at[r];
         gp_read_each(p, a.size[k], e.bits[k]);
         if (!turned) continue;
         if (k) __syncthreads(); /* the last operand has been read */
 #pragma unroll
-        for (int r = 0; r < U; r++) room[turned_y][turned_x + r * COLUMNS] = e.bits[k][r];
+        for (int r = 0; r < U; r++) shared[turned_y][turned_x + r * COLUMNS] = e.bits[k][r];
         __syncthreads();
 #pragma unroll
-        for (int r = 0; r < U; r++) e.bits[k][r] = room[y + r * LINES][x];
+        for (int r = 0; r < U; r++) e.bits[k][r] = shared[y + r * LINES][x];
     }
-    walk(0, false).places(e.to);
+    walk(0, false).addresses(e.to);
 }
 
 template <class F, int U>
@@ -261,7 +261,7 @@ template <class T> __host__ __device__ constexpr int gp_turned_each() {
 template <class F, int U, class T, int DOWN>
 __device__ static inline void gp_read_turned(const char *p, int64_t right, int64_t down,
                                              bool turned, uint32_t wide, uint32_t high,
-                                             T (&room)[DOWN][GP_TILE + 1], T (&v)[U]) {
+                                             T (&shared)[DOWN][GP_TILE + 1], T (&v)[U]) {
     enum { LINES = GP_THREADS / GP_TILE, HALVES = DOWN / GP_TILE, COLUMNS = GP_TILE / LINES };
     const uint32_t x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
     if (!turned) {
@@ -281,10 +281,10 @@ __device__ static inline void gp_read_turned(const char *p, int64_t right, int64
                     *(const T *)(p + r * LINES * right + h * GP_TILE * (int)sizeof(T));
     __syncthreads(); /* the last operand has been read */
 #pragma unroll
-    for (int r = 0; r < U; r++) room[x + r % HALVES * GP_TILE][y + r / HALVES * LINES] = v[r];
+    for (int r = 0; r < U; r++) shared[x + r % HALVES * GP_TILE][y + r / HALVES * LINES] = v[r];
     __syncthreads();
 #pragma unroll
-    for (int r = 0; r < U; r++) v[r] = room[y + r * LINES][x];
+    for (int r = 0; r < U; r++) v[r] = shared[y + r * LINES][x];
 }
 
 /* Tiles whose operands all have F's type in memory, as has the result unless it is bool. */
@@ -294,7 +294,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
     typedef typename F::T T;
     typedef typename F::R R;
     enum { U = gp_turned_each<T>(), LINES = GP_THREADS / GP_TILE, DOWN = LINES * U };
-    __shared__ T room[DOWN][GP_TILE + 1];
+    __shared__ T shared[DOWN][GP_TILE + 1];
     F f = gp_formula_of<F>(a);
     T v[F::N][U];
     int64_t off[1 + F::N];
@@ -316,7 +316,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
             continue;
         }
         gp_read_turned<F, U>(l.data[1 + k] + off[1 + k], l.stride[0][1 + k] / GP_TILE,
-                             l.stride[1][1 + k] / DOWN, a.turned[k], wide, high, room, v[k]);
+                             l.stride[1][1 + k] / DOWN, a.turned[k], wide, high, shared, v[k]);
     }
     char *to = l.data[0] + off[0] + x * (int64_t)sizeof(R) + y * (l.stride[1][0] / DOWN);
 #pragma unroll
@@ -332,8 +332,8 @@ __global__ static void __launch_bounds__(GP_THREADS)
 
 /* ---- the driver ---- */
 
-/* Whether a thread can read and write its elements at once, each operand in its own dtype; then n's
- * are so many. */
+/* Whether a thread can read and write its elements at once, each operand in its own dtype; then an
+ * element of n is that many. */
 template <int N, class T>
 static bool gp_by_adjacent(gp_nest<1 + N> *n, gp_formula_args<N, T> *a, int to) {
     const int U = gp_elements_each(N);

@@ -9,18 +9,18 @@
 
 template <class T, class M> struct gp_in_memory { /* M is T, or the bits of a 16-bit float */
     __device__ static inline T get(M m, int dt) { return m; }
-    __device__ static inline M put(T v, int dt) { return v; }
+    __device__ static inline M store(T v, int dt) { return v; }
 };
 template <> struct gp_in_memory<float, uint16_t> {
     __device__ static inline float get(uint16_t m, int dt) {
         return dt == GP_f16 ? gp_f16_as_f32(m) : gp_bf16_as_f32(m);
     }
-    __device__ static inline uint16_t put(float v, int dt) {
+    __device__ static inline uint16_t store(float v, int dt) {
         return dt == GP_f16 ? gp_f32_as_f16(v) : gp_f32_as_bf16(v);
     }
 };
 template <class T> struct gp_in_memory<T, uint8_t> { /* a bool, as a result */
-    __device__ static inline uint8_t put(uint8_t v, int dt) { return v; }
+    __device__ static inline uint8_t store(uint8_t v, int dt) { return v; }
 };
 
 /* V elements of an operand as they are in memory, or the one for a whole row. They are not
@@ -37,9 +37,9 @@ __device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const
 }
 /* The same converted to compute type. */
 template <class F, class M, int V>
-__device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k,
-                                             const gp_raw_vectors<M, V> &m,
-                                             typename F::T (*u)[F::N]) {
+__device__ static inline void gp_convert_vector(const gp_args_of<F> &a, int k,
+                                                const gp_raw_vectors<M, V> &m,
+                                                typename F::T (*u)[F::N]) {
     typedef gp_in_memory<typename F::T, M> memory;
     if (a.source[k] == GP_EACH) {
 #pragma unroll
@@ -78,10 +78,10 @@ __global__ static void __launch_bounds__(GP_THREADS)
         gp_vector<W, V> to;
         if (first + r * GP_THREADS >= l.numel) break;
 #pragma unroll
-        for (int k = 0; k < F::N; k++) gp_take_vector<F, M, V>(a, k, m[r][k], u);
+        for (int k = 0; k < F::N; k++) gp_convert_vector<F, M, V>(a, k, m[r][k], u);
 #pragma unroll
         for (int j = 0; j < V; j++)
-            to.v[j] = gp_in_memory<typename F::T, W>::put(f(u[j]), a.dtype[0]);
+            to.v[j] = gp_in_memory<typename F::T, W>::store(f(u[j]), a.dtype[0]);
         *(gp_vector<W, V> *)p[r] = to;
     }
     gp_formula_end<F>(f, a);

@@ -18,7 +18,7 @@ typedef enum gp_operand_source {
 /* How gp_element_kernel's threads share the elements. */
 typedef enum gp_way {
     GP_APART,    /* a thread's are GP_THREADS apart */
-    GP_ADJACENT, /* they are adjacent: elements of the loop are so many, read at once */
+    GP_ADJACENT, /* they are adjacent: an element of the loop is several, read at once */
     GP_TILES     /* a block's are a tile: elements of the loop are tiles */
 } gp_way;
 

@@ -77,7 +77,7 @@ static bool by_vectors(const gp_nest<4> &n, choice *c, int64_t size) {
     return true;
 }
 
-template <class M> static bool run(const gp_call *c, gp_nest<4> n, choice k) {
+template <class M> static bool select(const gp_call *c, gp_nest<4> n, choice k) {
     bool vectors = by_vectors(n, &k, sizeof(M));
     int64_t many = 16 / sizeof(M);
     if (vectors) {
@@ -103,7 +103,7 @@ static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a, co
         else arrays[2 + i] = v[i]->a, k.from[i] = v[i]->a->dtype;
     }
     gp_nest<4> n = gp_nest_of<4>(arrays);
-    return GP_BY_SIZE(gp_dtype_sizes[out->dtype], run, c, n, k);
+    return GP_BY_SIZE(gp_dtype_sizes[out->dtype], select, c, n, k);
 }
 
 GP_C bool CUDA(where)(const gp_call *c) { return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]); }

@@ -102,10 +102,10 @@ static bool transform(const gp_call *c, int64_t n, int64_t lines, cufftType type
                       void *to, bool inverse) {
     gp_lib_lock();
     plan *p = plan_of(c, n, lines, type);
-    void *room = p && p->memory ? gp_cuda_scratch(c, p->memory) : NULL;
-    bool ok = p && (room || !p->memory) &&
+    void *workspace = p && p->memory ? gp_cuda_scratch(c, p->memory) : NULL;
+    bool ok = p && (workspace || !p->memory) &&
               cufft_ok(c, fft.cufftSetStream(p->handle, gp_cuda_stream(c))) &&
-              (!room || cufft_ok(c, fft.cufftSetWorkArea(p->handle, room))) &&
+              (!workspace || cufft_ok(c, fft.cufftSetWorkArea(p->handle, workspace))) &&
               exec(c, p, from, to, inverse);
     gp_lib_unlock();
     return ok;

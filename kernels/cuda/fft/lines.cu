@@ -8,14 +8,15 @@ enum { AHEAD = 4 }; /* numbers of a thread, which are all read before the first 
 
 /* Calls get(number, place among AHEAD) for a thread's numbers of `total`, then put in the same way.
  */
-template <class G, class P> __device__ static inline void each_ahead(int64_t total, G get, P put) {
+template <class G, class P>
+__device__ static inline void each_ahead(int64_t total, G get, P store) {
     int64_t first = (int64_t)blockIdx.x * (AHEAD * GP_THREADS) + threadIdx.x;
 #pragma unroll
     for (int k = 0; k < AHEAD; k++)
         if (first + k * GP_THREADS < total) get(first + k * GP_THREADS, k);
 #pragma unroll
     for (int k = 0; k < AHEAD; k++)
-        if (first + k * GP_THREADS < total) put(first + k * GP_THREADS, k);
+        if (first + k * GP_THREADS < total) store(first + k * GP_THREADS, k);
 }
 
 /* A complex number, read and written at once. */

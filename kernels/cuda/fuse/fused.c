@@ -98,7 +98,7 @@ static void fail(fused *f) {
 }
 
 /* The compiler has ended. */
-static void take(fused *f) {
+static void adopt_result(fused *f) {
     if (!f->ok) return fail(f);
     f->state = READY;
     atomic_store(&in_a_row, 0);
@@ -121,7 +121,7 @@ static void begin(fused *f, bool wait) {
     f->state = COMPILING;
     if (gp_thread_start(&f->thread, compile, f)) return;
     compile(f);
-    take(f);
+    adopt_result(f);
 }
 
 /* Waits for the compiler until Ctrl-C; then, as without `wait`, a later call may take its code. */
@@ -130,7 +130,7 @@ static void follow(fused *f, bool wait) {
         usleep(1000);
     if (f->state != COMPILING || !atomic_load_explicit(&f->done, memory_order_acquire)) return;
     pthread_join(f->thread, NULL);
-    take(f);
+    adopt_result(f);
 }
 
 /* With the lock held. */

@@ -49,8 +49,8 @@ static void join(nest *n, int many) {
     for (int k = 0; k <= GP_FUSED_INPUTS; k++) n->stride[0][k] *= many;
 }
 
-static bool run(const gp_call *c, void *kernel, const nest &n, gp_fused a, int many,
-                int64_t before) {
+static bool launch_program(const gp_call *c, void *kernel, const nest &n, gp_fused a, int many,
+                           int64_t before) {
     return gp_nest_run(n, [&](const gp_loop<1 + GP_FUSED_INPUTS> &l, int64_t first) {
         a.l = l, a.first = before + first * many;
         void *args[] = {&a};
@@ -70,14 +70,14 @@ bool gp_fused_elementwise(const gp_call *c, const gp_fused_job *j) {
         aligned = aligned && gp_aligned(a.out[i], many * gp_dtype_sizes[gp_out(c, i)->dtype]);
     }
     if (!aligned || !by_vectors(c, j, n, many, true, &a)) {
-        return run(c, j->kernel[GP_FUSED_ELEMENTS], n, a, 1, 0);
+        return launch_program(c, j->kernel[GP_FUSED_ELEMENTS], n, a, 1, 0);
     }
     nest rest = n;
     rest.numel = rest.dim[0] = n.dim[0] % many;
     join(&n, many);
     for (int k = 0; k <= GP_FUSED_INPUTS; k++) rest.data[k] += n.dim[0] * n.stride[0][k];
-    return run(c, j->kernel[GP_FUSED_VECTORS], n, a, many, 0) &&
-           run(c, j->kernel[GP_FUSED_ELEMENTS], rest, a, 1, n.dim[0] * many);
+    return launch_program(c, j->kernel[GP_FUSED_VECTORS], n, a, many, 0) &&
+           launch_program(c, j->kernel[GP_FUSED_ELEMENTS], rest, a, 1, n.dim[0] * many);
 }
 
 /* ---- reductions ---- */

@@ -248,8 +248,8 @@ static void write_program(writer *w) {
 
 #define KERNEL "extern \"C\" __global__ void __launch_bounds__(GP_THREADS) "
 
-/* Vectors of `many` elements of the inputs that a thread reads before it uses the first: as many as
- * registers allow. */
+/* Vectors of `many` elements of the inputs that a thread reads before it uses the first: what
+ * the registers hold. */
 static int vectors_ahead(const gp_program *p, int many) {
     int bytes = 0;
     for (int v = 0; v < p->ninputs; v++) bytes += many * gp_dtype_sizes[p->dtype[v]];

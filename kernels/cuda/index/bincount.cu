@@ -73,7 +73,7 @@ static bool is_line(const gp_loop<1> &l, gp_dtype dt) {
     return l.ndim == 1 && l.stride[0][0] == size && gp_aligned(l.data[0], (size_t)(SOME * size));
 }
 
-/* A thread's elements of a chunk are so many from the first; element j of vector j / SOME. */
+/* The distance of a thread's j-th element of a chunk from its first: it is in vector j / SOME. */
 __device__ static inline uint32_t in_chunk(int j) {
     return (uint32_t)(j / SOME * GP_THREADS * SOME + j % SOME);
 }
@@ -119,8 +119,8 @@ __device__ static inline void each_of_line(const gp_loop<1> &l, gp_dtype dt, Q q
 template <bool LINE>
 static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
     count_labels(gp_loop<1> l, gp_dim_index k, count *out) {
-    __shared__ unsigned room[SHARED_BINS];
-    unsigned *mine = k.size <= SHARED_BINS ? room : NULL;
+    __shared__ unsigned shared[SHARED_BINS];
+    unsigned *mine = k.size <= SHARED_BINS ? shared : NULL;
     auto label = [&](int64_t v) {
         int64_t at;
         if (gp_offset_of_index(k, v, &at)) add_to_bin(mine, out, at);
@@ -131,7 +131,7 @@ static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
             l, k.dtype,
             [&](int64_t v) {
                 bool in = (uint64_t)v - 1 < (uint64_t)k.size;
-                if (in) atomicAdd(&room[(uint32_t)v - 1], 1u);
+                if (in) atomicAdd(&shared[(uint32_t)v - 1], 1u);
                 return in;
             },
             [&](const char *p) { label(gp_load_as<int64_t>(p, k.dtype)); });
@@ -152,7 +152,7 @@ static bool add_weights(const gp_call *c, const gp_array *x, const gp_array *wei
     const gp_array *out = gp_out(c, 0);
     gp_indexed p = {};
     gp_scatter_write w = {};
-    p.l.ndim = 1, p.l.dim[0] = x->numel, p.l.place[0] = 0;
+    p.l.ndim = 1, p.l.dim[0] = x->numel, p.l.position[0] = 0;
     p.index = *x, p.ndim = 1;
     p.over = label_index(c, x, out->numel, gp_dtype_sizes[out->dtype], texts_bincount);
     w.how = GP_ADD, w.include_self = true, w.target = *out, w.values = *weights;
@@ -171,20 +171,20 @@ static bool copy_counts(const gp_call *c, const gp_array *out) {
 template <bool LINE>
 static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
     count_all(gp_loop<1> l, gp_dtype dt, uint32_t labels, count *out, long long *largest) {
-    __shared__ unsigned room[SHARED_BINS];
+    __shared__ unsigned shared[SHARED_BINS];
     long long most = 0;
     auto label = [&](int64_t v) {
-        if ((uint64_t)v - 1 < labels) atomicAdd(&room[(uint32_t)v - 1], 1u);
+        if ((uint64_t)v - 1 < labels) atomicAdd(&shared[(uint32_t)v - 1], 1u);
         if (v < 1) v = (int64_t)labels + 1;
         most = v > most ? v : most;
         return true;
     };
-    begin_bins(room, labels);
+    begin_bins(shared, labels);
     if (LINE)
         each_of_line<int64_t>(l, dt, label,
                               [&](const char *p) { label(gp_load_as<int64_t>(p, dt)); });
     else each_element<int64_t>(l, dt, label);
-    end_bins(room, out, labels);
+    end_bins(shared, out, labels);
     most = gp_lanes_reduce(most, GP_WARP, gp_max());
     if (threadIdx.x % GP_WARP == 0) atomicMax(largest, most);
 }
@@ -266,8 +266,8 @@ __device__ static void count_in(const bins &b, unsigned *mine, count *out, doubl
 
 static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
     count_range(gp_loop<1> l, gp_dtype dt, bins b, count *out) {
-    __shared__ unsigned room[SHARED_BINS];
-    unsigned *mine = b.n <= SHARED_BINS ? room : NULL;
+    __shared__ unsigned shared[SHARED_BINS];
+    unsigned *mine = b.n <= SHARED_BINS ? shared : NULL;
     if (b.range) b.lo = b.range[0], b.hi = b.range[1];
     begin_bins(mine, b.n);
     each_element<double>(l, dt, [&](double v) { count_in(b, mine, out, v); });
@@ -279,12 +279,12 @@ static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
  * the scale and of the product, at most 2^-24 of each. */
 static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
     count_floats(gp_loop<1> l, gp_dtype dt, bins b, count *out) {
-    __shared__ unsigned room[SHARED_BINS];
+    __shared__ unsigned shared[SHARED_BINS];
     if (b.range) b.lo = b.range[0], b.hi = b.range[1];
     const double scale = (double)b.n / (b.hi - b.lo);
     const float low = (float)b.lo, by = (float)scale, edge = (float)(b.n + fabs(b.lo) * scale),
                 least = edge * 0x1p-22f, most = 1 - least;
-    begin_bins(room, b.n);
+    begin_bins(shared, b.n);
     each_of_line<float>(
         l, dt,
         [&](float v) {
@@ -292,11 +292,11 @@ static __global__ void __launch_bounds__(GP_THREADS, RESIDENT)
             int k = __float2int_rd(at);
             float part = at - (float)k;
             bool sure = part > least && part < most;
-            if (sure && (unsigned)k < (unsigned)b.n) atomicAdd(&room[k], 1u);
+            if (sure && (unsigned)k < (unsigned)b.n) atomicAdd(&shared[k], 1u);
             return sure;
         },
-        [&](const char *p) { count_in(b, room, out, gp_load_as<double>(p, dt)); });
-    end_bins(room, out, b.n);
+        [&](const char *p) { count_in(b, shared, out, gp_load_as<double>(p, dt)); });
+    end_bins(shared, out, b.n);
 }
 
 static uint32_t range_blocks(int64_t n) {

@@ -14,7 +14,7 @@ static gp_indexed rows_of(const gp_call *c, const gp_array *index, const gp_arra
     p.l.ndim = 2;
     p.l.dim[0] = index->numel, p.l.dim[1] = x->dim[1];
     p.l.x[0] = 0, p.l.x[1] = x->stride[1];
-    p.l.place[0] = 0, p.l.place[1] = -1;
+    p.l.position[0] = 0, p.l.position[1] = -1;
     p.index = *index, p.ndim = 1;
     p.index.ndim = 1, p.index.dim[0] = index->numel, p.index.stride[0] = 1;
     p.over.dtype = (gp_dtype)index->dtype;

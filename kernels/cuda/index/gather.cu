@@ -124,7 +124,7 @@ GP_C bool CUDA(gather)(const gp_call *c) {
 }
 
 /* c->tmp[1] is x made contiguous; the output has the index's elements in its order. */
-static bool take_flat(const gp_call *c, const char *const *texts) {
+static bool gather_flat(const gp_call *c, const char *const *texts) {
     gp_indexed p;
     gp_array out = *gp_out(c, 0);
     const gp_array *index = gp_in(c, 1);
@@ -136,11 +136,11 @@ static bool take_flat(const gp_call *c, const char *const *texts) {
     return gp_cuda_gather(c, &p, c->tmpa[1], &out);
 }
 
-GP_C bool CUDA(take)(const gp_call *c) { return take_flat(c, texts_take); }
+GP_C bool CUDA(take)(const gp_call *c) { return gather_flat(c, texts_take); }
 
 GP_C bool CUDA(take_along_dim)(const gp_call *c) {
     gp_indexed p;
-    if (c->ntmp > 1) return take_flat(c, texts_take_along_dim);
+    if (c->ntmp > 1) return gather_flat(c, texts_take_along_dim);
     return gp_indexed_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, texts_take_along_dim,
                             &p) &&
            gp_cuda_gather(c, &p, gp_in(c, 0), gp_out(c, 0));
@@ -241,7 +241,7 @@ GP_C bool CUDA(repeat_interleave)(const gp_call *c) {
     for (int i = 0; i < x->ndim; i++) {
         p.l.dim[i] = i == d ? c->tmpa[0]->numel : x->dim[i];
         p.l.x[i] = i == d ? 0 : x->stride[i];
-        p.l.place[i] = i == d ? 0 : -1;
+        p.l.position[i] = i == d ? 0 : -1;
     }
     p.index = *c->tmpa[0], p.over.ready = true, p.ndim = 1;
     return gp_cuda_gather(c, &p, x, gp_out(c, 0));

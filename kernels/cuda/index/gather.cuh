@@ -62,7 +62,7 @@ __device__ static inline bool gp_index_offset(const gp_dim_index &k, const char 
 typedef struct gp_index_dims {
     int ndim;
     int64_t dim[GP_MAX_DIM], x[GP_MAX_DIM];
-    int place[GP_MAX_DIM];
+    int position[GP_MAX_DIM];
 } gp_index_dims;
 
 /* The operands of an op over an index; index is broadcast to a shape of ndim dims, which places in

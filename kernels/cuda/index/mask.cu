@@ -7,7 +7,7 @@
  * write past `room` elements. */
 typedef struct limit {
     const int64_t *total;
-    int64_t room;
+    int64_t expected;
     gp_fault_at fault;
 } limit;
 
@@ -18,13 +18,13 @@ CHANGED(nonzero)
 CHANGED(masked_select)
 
 __device__ static inline bool fits(const limit &m, int64_t rank) {
-    if (rank == 0 && *m.total != m.room) gp_fault_note(m.fault, 1, m.room, *m.total);
-    return rank < m.room;
+    if (rank == 0 && *m.total != m.expected) gp_fault_note(m.fault, 1, m.expected, *m.total);
+    return rank < m.expected;
 }
 
-static limit limit_of(const gp_call *c, const gp_compaction *w, int64_t room,
+static limit limit_of(const gp_call *c, const gp_compaction *w, int64_t expected,
                       const char *const *texts) {
-    return limit{w->before + w->blocks, room, gp_cuda_fault(c, texts, 1)};
+    return limit{w->before + w->blocks, expected, gp_cuda_fault(c, texts, 1)};
 }
 
 /* Of what moves no elements. */
@@ -35,7 +35,7 @@ struct no_value {
 
 /* ---- nonzero ---- */
 
-struct list_places : no_value {
+struct list_positions : no_value {
     int64_t *to, dim[GP_MAX_DIM];
     int ndim;
     limit m;
@@ -54,7 +54,7 @@ GP_C bool CUDA(nonzero)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     gp_compaction w;
     if (!gp_compaction_begin(c, &w, x, x)) return false;
-    list_places f;
+    list_positions f;
     f.to = (int64_t *)out->data, f.ndim = x->ndim;
     f.m = limit_of(c, &w, out->dim[0], texts_nonzero);
     for (int d = 0; d < x->ndim; d++) f.dim[d] = x->dim[d];

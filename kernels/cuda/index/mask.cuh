@@ -6,7 +6,7 @@
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/runtime/rows.cuh"
 
-/* A warp has so many rounds of 32 adjacent elements; elements of a block. */
+/* Rounds of a warp, each of 32 adjacent elements; elements of a block. */
 enum { GP_COMPACTION_ROUNDS = 16, GP_COMPACTION = GP_THREADS * GP_COMPACTION_ROUNDS };
 
 /* A walk: array 0 is tested, array 1 is moved along. before: true elements before each block, and
@@ -23,16 +23,16 @@ static_assert(GP_COMPACTION_ROUNDS <= 16, "a thread's bits fit 16");
 /* True elements of this block's threads that come before this one's (of this round); *all: of the
  * block. Called by all threads. */
 __device__ static inline int gp_rank(bool truth, int *all) {
-    __shared__ int room[GP_THREADS / 32];
+    __shared__ int shared[GP_THREADS / 32];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, before = 0;
     unsigned votes = __ballot_sync(0xffffffffu, truth);
     __syncthreads();
-    if (lane == 0) room[warp] = __popc(votes);
+    if (lane == 0) shared[warp] = __popc(votes);
     __syncthreads();
     *all = 0;
     for (int k = 0; k < GP_THREADS / 32; k++) {
         if (k == warp) before = *all;
-        *all += room[k];
+        *all += shared[k];
     }
     return before + __popc(votes & ((1u << lane) - 1));
 }
@@ -131,7 +131,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
     gp_compaction_true(gp_loop<2> l, const uint16_t *kept, const int64_t *before, int64_t first,
                        F f) {
     enum { WARPS = GP_THREADS / 32, AHEAD = 8 };
-    __shared__ int room[WARPS];
+    __shared__ int shared[WARPS];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, all = 0;
     uint32_t mine = gp_compaction_first();
     unsigned bits = kept[blockIdx.x * GP_THREADS + threadIdx.x], votes[GP_COMPACTION_ROUNDS];
@@ -143,9 +143,9 @@ static __global__ void __launch_bounds__(GP_THREADS)
                         : __ballot_sync(0xffffffffu, bits >> k & 1);
         all += __popc(votes[k]);
     }
-    if (lane == 0) room[warp] = all;
+    if (lane == 0) shared[warp] = all;
     __syncthreads();
-    for (int k = 0; k < warp; k++) rank += room[k];
+    for (int k = 0; k < warp; k++) rank += shared[k];
     const unsigned left = (1u << lane) - 1;
 #pragma unroll
     for (int from = 0; from < GP_COMPACTION_ROUNDS; from += AHEAD) {

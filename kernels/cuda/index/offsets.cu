@@ -28,17 +28,17 @@ static bool add_index(const gp_call *c, const gp_array *index, const gp_dim_inde
     });
 }
 
-static void take_table(const gp_call *c, gp_indexed *p) {
+static void use_table(const gp_call *c, gp_indexed *p) {
     p->index = *c->tmpa[0];
     p->over.ready = true;
 }
 
 /* ---- layouts ---- */
 
-static void add_dim(gp_index_dims *l, int64_t dim, int64_t x, int place) {
+static void add_dim(gp_index_dims *l, int64_t dim, int64_t x, int position) {
     l->dim[l->ndim] = dim;
     l->x[l->ndim] = x;
-    l->place[l->ndim++] = place;
+    l->position[l->ndim++] = position;
 }
 
 static int64_t bytes(const gp_array *x, int64_t elements) {
@@ -80,7 +80,7 @@ bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, const cha
     for (int i = 0; i < lead; i++) add_dim(&p->l, indices->dim[i], i < batch ? x->stride[i] : 0, i);
     for (int i = batch + depth; i < x->ndim; i++) add_dim(&p->l, x->dim[i], x->stride[i], -1);
     if (depth == 0) {
-        take_table(c, p);
+        use_table(c, p);
         return gp_cuda_ok(
             c, cudaMemsetAsync(table->data, 0, (size_t)table->numel * 8, gp_cuda_stream(c)));
     }
@@ -93,18 +93,18 @@ bool gp_indexed_tuples(const gp_call *c, const gp_array *x, int batch, const cha
                             batch + k + 1, texts);
         if (depth > 1 && !add_index(c, &p->index, &p->over, k == 0)) return false;
     }
-    if (depth > 1) take_table(c, p);
+    if (depth > 1) use_table(c, p);
     return true;
 }
 
 static void lay_indices(const gp_array *x, const gp_array *table, uint64_t mask, gp_index_dims *l) {
-    int place = gp_index_place(x->ndim, mask);
-    bool placed = false;
+    int position = gp_index_position(x->ndim, mask);
+    bool done = false;
     l->ndim = 0;
     for (int d = 0; d <= x->ndim; d++) {
-        if (!placed && l->ndim == place) {
+        if (!done && l->ndim == position) {
             for (int i = 0; i < table->ndim; i++) add_dim(l, table->dim[i], 0, i);
-            placed = true;
+            done = true;
         }
         if (d < x->ndim && !(mask >> d & 1)) add_dim(l, x->dim[d], x->stride[d], -1);
     }
@@ -122,7 +122,7 @@ bool gp_indexed_by_list(const gp_call *c, const gp_array *x, int dims_at, const 
                             (int)dims[k] + 1, texts);
         if (n > 1 && !add_index(c, &p->index, &p->over, k == 0)) return false;
     }
-    if (n > 1) take_table(c, p);
+    if (n > 1) use_table(c, p);
     p->ndim = c->tmpa[0]->ndim;
     lay_indices(x, c->tmpa[0], mask, &p->l);
     return true;
@@ -166,7 +166,7 @@ gp_array gp_lay_index(const gp_indexed *p) {
     const gp_array *a = &p->index;
     gp_array r = lay(&p->l, a);
     for (int d = 0; d < p->l.ndim; d++) {
-        int j = p->l.place[d] < 0 ? -1 : p->l.place[d] - (p->ndim - a->ndim);
+        int j = p->l.position[d] < 0 ? -1 : p->l.position[d] - (p->ndim - a->ndim);
         r.stride[d] = j < 0 || a->dim[j] == 1 ? 0 : a->stride[j];
     }
     gp_array_finish(&r);

@@ -35,8 +35,8 @@ typedef struct writes {
 /* ---- addresses ---- */
 
 template <class K>
-static __global__ void find_places(gp_loop<2> l, gp_dim_index k, int shift, K *keys, uint32_t *at,
-                                   int64_t first, uint64_t none) {
+static __global__ void find_positions(gp_loop<2> l, gp_dim_index k, int shift, K *keys,
+                                      uint32_t *at, int64_t first, uint64_t none) {
     uint32_t i = gp_element();
     int64_t off[2], to;
     if (i >= l.numel) return;
@@ -58,7 +58,7 @@ template <class C>
 static __global__ void __launch_bounds__(GP_THREADS)
     sort_lines(gp_loop<2> l, gp_dim_index k, lines a, int shift, uint32_t *keys, uint32_t *at,
                uint32_t none) {
-    __shared__ C room[GP_NET_ROOM];
+    __shared__ C shared[GP_NET_SHARED];
     const uint32_t threads = a.slots / GP_NET_EACH, group = threadIdx.x / threads,
                    me = threadIdx.x % threads, line = blockIdx.x * (GP_THREADS / threads) + group,
                    from = line < a.n ? line * a.per : 0;
@@ -73,23 +73,23 @@ static __global__ void __launch_bounds__(GP_THREADS)
     gp_load_at<int64_t, GP_NET_EACH>(index, k.dtype, i);
 #pragma unroll
     for (int e = 0; e < GP_NET_EACH; e++) {
-        uint32_t place = e * threads + me;
+        uint32_t position = e * threads + me;
         v[e] = (C) ~(C)0;
-        if (place >= a.per || line >= a.n) continue;
+        if (position >= a.per || line >= a.n) continue;
         if (!gp_index_offset(k, i[e], &to)) to = k.size;
-        v[e] = (C)((uint64_t)to << GP_NET_BITS | place);
+        v[e] = (C)((uint64_t)to << GP_NET_BITS | position);
     }
-    gp_net_sort(v, room, a.slots);
+    gp_net_sort(v, shared, a.slots);
     if (line >= a.n) return;
     gp_offsets(l, from, off);
 #pragma unroll
     for (int e = 0; e < GP_NET_EACH; e++) {
-        uint32_t place = e * threads + me;
-        if (place >= a.per) return;
-        C one = gp_net_at(room, group * a.slots + place);
+        uint32_t position = e * threads + me;
+        if (position >= a.per) return;
+        C one = gp_net_at(shared, group * a.slots + position);
         to = (int64_t)(one >> GP_NET_BITS);
-        keys[from + place] = to == k.size ? none : (uint32_t)((off[0] + to * a.step) >> shift);
-        at[from + place] = from + (uint32_t)(one & (GP_NET_ALL - 1));
+        keys[from + position] = to == k.size ? none : (uint32_t)((off[0] + to * a.step) >> shift);
+        at[from + position] = from + (uint32_t)(one & (GP_NET_ALL - 1));
     }
 }
 
@@ -98,7 +98,7 @@ static gp_array some_dims(const gp_index_dims *l, const gp_array *a, bool indexe
     gp_array r = *a;
     r.ndim = 0;
     for (int d = 0; d < l->ndim; d++) {
-        if ((l->place[d] >= 0) != indexed) continue;
+        if ((l->position[d] >= 0) != indexed) continue;
         r.dim[r.ndim] = a->dim[d];
         r.stride[r.ndim++] = a->stride[d];
     }
@@ -142,7 +142,7 @@ static bool sort_in_lines(const gp_call *c, const gp_loop<2> &l, const gp_dim_in
 template <class K>
 static bool sort_all(const gp_call *c, const gp_array *const (&arrays)[2], const gp_dim_index &k,
                      writes *s) {
-    auto find = find_places<K>;
+    auto find = find_positions<K>;
     K *keys = (K *)gp_cuda_scratch(c, (size_t)s->n * sizeof(K));
     uint32_t *at = keys ? (uint32_t *)gp_cuda_scratch(c, (size_t)s->n * 4) : NULL;
     gp_nest<2> nest = gp_nest_of<2>(arrays, true);
@@ -164,8 +164,8 @@ static bool sort_all(const gp_call *c, const gp_array *const (&arrays)[2], const
     return ok;
 }
 
-static bool sort_places(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w,
-                        writes *s) {
+static bool sort_positions(const gp_call *c, const gp_indexed *p, const gp_scatter_write *w,
+                           writes *s) {
     gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
              lead = some_dims(&p->l, &x, true), ileads = some_dims(&p->l, &index, true);
     int size = gp_dtype_sizes[w->target.dtype];
@@ -223,7 +223,7 @@ __device__ static inline bool element_of(const writes &s, int64_t *i, uint32_t *
     return s.by_write ? slow < s.rest.numel : slow < s.n;
 }
 
-template <class E> static __global__ void put_last(writes s) {
+template <class E> static __global__ void write_last(writes s) {
     int64_t i, of[1], rest[2];
     uint32_t j;
     if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
@@ -270,21 +270,22 @@ __device__ static T join_values(const writes &s, T v, int64_t k, int64_t end, in
 }
 
 /* v: `many` values combined. */
-template <class T> __device__ static void put_joined(const writes &s, char *to, T v, int64_t many) {
+template <class T>
+__device__ static void write_joined(const writes &s, char *to, T v, int64_t many) {
     if (s.include_self) v = join(s.how, gp_load_as<T>(to, s.tt), v);
     many += s.include_self;
     if (s.how == GP_MEAN && many > 1) v = floor_of(v, (T)many);
     gp_store_as<T>(to, s.tt, v);
 }
 
-/* Whether so many writes begin at i that a block joins them: then element 0 of the rest says so. */
+/* Whether more than MANY writes begin at i, which a block joins: element 0 of the rest says so. */
 __device__ static inline bool left_to_block(const writes &s, int64_t i, uint64_t key, uint32_t j) {
     if (i + MANY >= s.n || key_at(s, i + 1) != key || key_at(s, i + MANY) != key) return false;
     if (j == 0) s.many[1 + atomicAdd(s.many, 1u)] = (uint32_t)i;
     return true;
 }
 
-template <class T> static __global__ void put_sums(writes s) {
+template <class T> static __global__ void write_sums(writes s) {
     int64_t i, rest[2];
     uint32_t j;
     if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
@@ -299,12 +300,12 @@ template <class T> static __global__ void put_sums(writes s) {
         return;
     }
     T v = value_of<T>(s, i, rest);
-    put_joined(s, to, join_values(s, v, i + 1, end, 1, rest), end - i);
+    write_joined(s, to, join_values(s, v, i + 1, end, 1, rest), end - i);
 }
 
-/* put_sums of sums that start with the target's own elements, of vectors of dtype D: the rest has
+/* write_sums of sums that start with the target's own elements, of vectors of dtype D: the rest has
  * elements of 16 bytes. */
-template <int D> static __global__ void put_vectors(writes s) {
+template <int D> static __global__ void write_vectors(writes s) {
     enum { V = D == GP_f32 ? 4 : 8, PAIR = 2 };
     int64_t i, rest[2], of[1];
     uint32_t j;
@@ -337,8 +338,8 @@ template <int D> static __global__ void put_vectors(writes s) {
 
 /* Addresses that many writes share: threads of one x compute an element of the rest, those of one y
  * every n-th write. */
-template <class T> static __global__ void put_many(writes s) {
-    __shared__ T room[GP_THREADS];
+template <class T> static __global__ void write_joined_many(writes s) {
+    __shared__ T shared[GP_THREADS];
     if (*s.bad) return;
     for (uint32_t u = blockIdx.x; u < *s.many; u += gridDim.x) {
         int64_t i = s.many[1 + u], end = end_of(s, i), rest[2];
@@ -350,23 +351,23 @@ template <class T> static __global__ void put_many(writes s) {
             T v = value_of<T>(s, i + threadIdx.y, rest);
             v = join_values(s, v, i + threadIdx.y + blockDim.y, end, blockDim.y, rest);
             __syncthreads();
-            room[threadIdx.y * blockDim.x + threadIdx.x] = v;
+            shared[threadIdx.y * blockDim.x + threadIdx.x] = v;
             __syncthreads();
             if (threadIdx.y || !live) continue;
             for (unsigned k = 1; k < blockDim.y; k++)
-                v = join(s.how, v, room[k * blockDim.x + threadIdx.x]);
-            put_joined(s, s.rest.data[0] + (key_at(s, i) << s.shift) + rest[0], v, end - i);
+                v = join(s.how, v, shared[k * blockDim.x + threadIdx.x]);
+            write_joined(s, s.rest.data[0] + (key_at(s, i) << s.shift) + rest[0], v, end - i);
         }
     }
 }
 
 /* ---- launches ---- */
 
-typedef void put_kernel(writes s);
+typedef void write_kernel(writes s);
 
 /* A thread for each write and element of `over`. */
 static bool run_each(const gp_call *c, const writes *s, const gp_nest<2> &over,
-                     put_kernel *kernel) {
+                     write_kernel *kernel) {
     writes w = *s;
     w.rest = gp_loop_of(over);
     uint32_t blocks = gp_blocks(w.n * over.numel);
@@ -375,19 +376,19 @@ static bool run_each(const gp_call *c, const writes *s, const gp_nest<2> &over,
 }
 
 template <class E> static bool run_last(const gp_call *c, const writes *s, const gp_nest<2> &over) {
-    return run_each(c, s, over, put_last<E>);
+    return run_each(c, s, over, write_last<E>);
 }
 
-/* wide: `over` is of vectors, which put_vectors takes. */
+/* wide: `over` is of vectors, which write_vectors takes. */
 template <class T>
 static bool run_sums(const gp_call *c, writes *s, const gp_nest<2> &over, bool wide) {
-    size_t room = (size_t)(s->n / MANY + 2) * 4;
-    put_kernel *kernel = !wide             ? put_sums<T>
-                         : s->tt == GP_f32 ? put_vectors<GP_f32>
-                         : s->tt == GP_f16 ? put_vectors<GP_f16>
-                                           : put_vectors<GP_bf16>;
-    auto rest = put_many<T>;
-    if (!(s->many = (uint32_t *)gp_cuda_scratch(c, room)) ||
+    size_t shared = (size_t)(s->n / MANY + 2) * 4;
+    write_kernel *kernel = !wide             ? write_sums<T>
+                           : s->tt == GP_f32 ? write_vectors<GP_f32>
+                           : s->tt == GP_f16 ? write_vectors<GP_f16>
+                                             : write_vectors<GP_bf16>;
+    auto rest = write_joined_many<T>;
+    if (!(s->many = (uint32_t *)gp_cuda_scratch(c, shared)) ||
         !gp_cuda_ok(c, cudaMemsetAsync(s->many, 0, 4, gp_cuda_stream(c))) ||
         !run_each(c, s, over, kernel))
         return false;
@@ -470,7 +471,7 @@ static bool scatter(const gp_call *c, const gp_indexed *p, const gp_scatter_writ
              vr = some_dims(&p->l, &values, false);
     if (xr.numel > INT32_MAX || of.numel > INT32_MAX)
         return gp_fail("%s: indices or rows of more than 2147483647 elements", c->op->name);
-    if (!sort_places(c, p, w, &s)) return false;
+    if (!sort_positions(c, p, w, &s)) return false;
     const gp_array *const one[1] = {&of}, *const two[2] = {&xr, &vr};
     gp_nest<1> by_write = gp_nest_of<1>(one, true);
     gp_nest<2> rest = gp_nest_of<2>(two), over = rest;

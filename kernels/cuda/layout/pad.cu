@@ -149,7 +149,7 @@ static void join(padding *p) {
     p->ndim = n;
 }
 
-template <class E> static bool run(const gp_call *c, padding *p) {
+template <class E> static bool launch_pad(const gp_call *c, padding *p) {
     enum { FIT = NEAR_BYTES / sizeof(E), V = FIT < NEAR_MOST ? (int)FIT : (int)NEAR_MOST };
     near_padding near;
     auto kernel = show<E>;
@@ -207,7 +207,7 @@ GP_C bool CUDA(pad)(const gp_call *c) {
     for (int d = 0; d < p.ndim; d++) p.before[d] = before[d];
     if (p.how == CIRCULAR) leave_out(&p);
     p.value = bits_of(gp_value_scalar(&c->arg[3]), (gp_dtype)out->dtype);
-    return out->numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out->dtype], run, c, &p);
+    return out->numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out->dtype], launch_pad, c, &p);
 }
 
 /* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: the shift of the
@@ -223,5 +223,5 @@ GP_C bool CUDA(roll)(const gp_call *c) {
     }
     padding p = padding_of(&out, &x, CIRCULAR);
     for (int d = 0; d < p.ndim; d++) p.before[d] = shift[d];
-    return out.numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out.dtype], run, c, &p);
+    return out.numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out.dtype], launch_pad, c, &p);
 }

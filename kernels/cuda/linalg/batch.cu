@@ -104,15 +104,15 @@ GP_C bool gp_solver_form_q(const gp_solver *r, void *a, const void *tau, int64_t
 /* ---- failures ---- */
 
 /* The batch's dims, for naming one of its matrices. */
-struct places {
+struct report_at {
     int n;
     int64_t dim[GP_MAX_DIM];
 };
 
 /* One block: the first matrix with a failure. Texts are chosen by the number of the batch's
  * dims. */
-__global__ static void report(const int32_t *info, const int32_t *finite, int64_t count, places at,
-                              gp_fault_at fault) {
+__global__ static void report(const int32_t *info, const int32_t *finite, int64_t count,
+                              report_at at, gp_fault_at fault) {
     __shared__ unsigned long long first;
     if (threadIdx.x == 0) first = ~0ull;
     __syncthreads();
@@ -132,7 +132,7 @@ __global__ static void report(const int32_t *info, const int32_t *finite, int64_
 }
 
 GP_C bool gp_solver_report(const gp_solver *r, const char *const *texts) {
-    places at;
+    report_at at;
     at.n = r->batch;
     for (int d = 0; d < r->batch; d++) at.dim[d] = r->dim[d];
     gp_fault_at fault = gp_cuda_fault(r->c, texts, 2 * GP_WHICH_TEXTS);
@@ -160,9 +160,9 @@ enum { SHARED_ROWS = 8192 }; /* of an order that is kept in shared memory */
  * (order[j], j). The exchanges come one after the other: in shared memory, where they fit. */
 template <class T>
 __global__ static void permute(T *p, const int32_t *pivots, int32_t *order, int64_t m, int64_t k) {
-    __shared__ int32_t room[SHARED_ROWS];
+    __shared__ int32_t shared[SHARED_ROWS];
     p += blockIdx.x * m * m, pivots += blockIdx.x * k, order += blockIdx.x * m;
-    int32_t *mine = m <= SHARED_ROWS ? room : order;
+    int32_t *mine = m <= SHARED_ROWS ? shared : order;
     for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) mine[j] = (int32_t)j;
     __syncthreads();
     if (threadIdx.x == 0)

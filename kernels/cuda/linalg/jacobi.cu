@@ -132,7 +132,7 @@ __device__ static bool sweeps(const jacobi<T> &j, T *w, T *v, int *turned, int *
 
 /* The order of the columns, largest first, and their norms. */
 template <class T>
-__device__ static void order(const jacobi<T> &j, const T *w, T *sigma, int *place) {
+__device__ static void order(const jacobi<T> &j, const T *w, T *sigma, int *rank_of) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     for (int col = warp; col < j.n; col += warps) {
         T sum = 0;
@@ -145,7 +145,7 @@ __device__ static void order(const jacobi<T> &j, const T *w, T *sigma, int *plac
         int before = 0;
         for (int k = 0; k < j.n; k++)
             before += sigma[k] > sigma[col] || (sigma[k] == sigma[col] && k < col);
-        place[col] = before;
+        rank_of[col] = before;
     }
     __syncthreads();
 }
@@ -194,7 +194,7 @@ __device__ static void complete(const jacobi<T> &j, T *w, int col, const int *li
 /* Normalises W's columns; those of norm 0, and those beyond the matrix's, are completed. list: W's
  * columns in the order of their singular values. */
 template <class T>
-__device__ static void make_units(const jacobi<T> &j, T *w, const T *sigma, const int *place,
+__device__ static void make_units(const jacobi<T> &j, T *w, const T *sigma, const int *rank_of,
                                   int *list, T *left, T *dots, T *parts, int *count) {
     for (int at = threadIdx.x; at < j.n * j.len; at += blockDim.x) {
         T s = sigma[at / j.len];
@@ -203,7 +203,7 @@ __device__ static void make_units(const jacobi<T> &j, T *w, const T *sigma, cons
     if (threadIdx.x == 0) *count = 0;
     __syncthreads();
     for (int col = threadIdx.x; col < j.n; col += blockDim.x) {
-        list[place[col]] = col;
+        list[rank_of[col]] = col;
         if (sigma[col] > 0) atomicAdd(count, 1);
     }
     for (int col = j.n + threadIdx.x; col < j.all; col += blockDim.x) list[col] = col;
@@ -239,12 +239,12 @@ __device__ static void store(const jacobi<T> &j, int64_t which, const T *w, cons
  * registers, and they spill. */
 template <class T, bool SHARED>
 __global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
-    GP_DYNAMIC_SHARED(T, room);
+    GP_DYNAMIC_SHARED(T, shared);
     __shared__ T parts[WARP];
     __shared__ int flags[3];
     int64_t which = blockIdx.x;
-    T *sigma = room, *left = sigma + j.all, *dots = left + j.len;
-    int *place = (int *)(dots + j.all), *list = place + j.all;
+    T *sigma = shared, *left = sigma + j.all, *dots = left + j.len;
+    int *rank_of = (int *)(dots + j.all), *list = rank_of + j.all;
     T *rest = (T *)(list + j.all);
     T *w = SHARED || !j.w ? rest : j.w + which * j.all * j.len;
     T *v =
@@ -256,11 +256,11 @@ __global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
     __syncthreads();
     bool well = sweeps(j, w, v, &flags[0], &flags[1]);
     if (threadIdx.x == 0 && (bad || !well)) gp_fault_note(j.fault, bad ? 1 : 2);
-    order(j, w, sigma, place);
+    order(j, w, sigma, rank_of);
     for (int col = threadIdx.x; col < j.n; col += blockDim.x)
-        j.s[which * j.n + place[col]] = scalbn(sigma[col], e);
+        j.s[which * j.n + rank_of[col]] = scalbn(sigma[col], e);
     if (!j.vectors) return;
-    make_units(j, w, sigma, place, list, left, dots, parts, &flags[2]);
+    make_units(j, w, sigma, rank_of, list, left, dots, parts, &flags[2]);
     store(j, which, w, v, list);
 }
 
@@ -275,7 +275,7 @@ static int64_t shared_limit() {
     return bytes - 2048; /* the kernel's own variables take a part of it */
 }
 
-template <class T> static bool run(const gp_solver *r, const gp_svd *d) {
+template <class T> static bool decompose_batch(const gp_solver *r, const gp_svd *d) {
     jacobi<T> j;
     memset(&j, 0, sizeof j);
     j.a = (T *)d->a, j.u = (T *)d->u, j.s = (T *)d->s, j.vh = (T *)d->vh;
@@ -304,7 +304,7 @@ template <class T> static bool run(const gp_solver *r, const gp_svd *d) {
 }
 
 GP_C bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d) {
-    return r->wide ? run<double>(r, d) : run<float>(r, d);
+    return r->wide ? decompose_batch<double>(r, d) : decompose_batch<float>(r, d);
 }
 
 /* One large matrix uses the whole device with cuSOLVER; many, or small ones, take a block each. */

@@ -48,29 +48,30 @@ template <class T, int D, int V> struct pixel {
     /* Calls f(first, v) for this thread's chunks of classes: v[j] is x of class first + j / V * V *
      * group + j % V, and -INFINITY from n on. */
     template <class F> __device__ void chunks(F f) const {
-        const int64_t apart = (int64_t)V * r->group;
-        for (int64_t c = lane * V; c < n; c += AHEAD * apart) {
+        const int64_t spacing = (int64_t)V * r->group;
+        for (int64_t c = lane * V; c < n; c += AHEAD * spacing) {
             T v[CHUNK];
             if constexpr (D == GP_ANY) { /* the last one is read again where there are fewer */
                 const char *from[AHEAD];
                 for (int k = 0; k < AHEAD; k++)
-                    from[k] = c + k * apart < n ? x + (c + k * apart) * r->xs : from[k - 1];
+                    from[k] = c + k * spacing < n ? x + (c + k * spacing) * r->xs : from[k - 1];
                 gp_load_at<T, AHEAD>(from, r->xt, v);
             } else {
                 gp_vector<typename gp_memory<D>::type, V> raw[AHEAD] = {};
 #pragma unroll
                 for (int k = 0; k < AHEAD; k++)
-                    if (c + k * apart < n)
-                        raw[k] = *(
-                            const gp_vector<typename gp_memory<D>::type, V> *)(x + (c + k * apart) *
-                                                                                       r->xs);
+                    if (c + k * spacing < n)
+                        raw[k] =
+                            *(const gp_vector<typename gp_memory<D>::type, V> *)(x +
+                                                                                 (c + k * spacing) *
+                                                                                     r->xs);
 #pragma unroll
                 for (int j = 0; j < CHUNK; j++)
                     v[j] = gp_load_as<T>(&raw[j / V].v[j % V], (gp_dtype)D);
             }
 #pragma unroll
             for (int j = 0; j < CHUNK; j++)
-                if (c + j / V * apart >= n) v[j] = -INFINITY;
+                if (c + j / V * spacing >= n) v[j] = -INFINITY;
             f(c, v);
         }
     }

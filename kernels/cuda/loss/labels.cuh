@@ -50,7 +50,7 @@ __device__ static inline void gp_add_block(double *part, double a, double b) {
     if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
 }
 
-/* Threads of gp_add_parts, which also takes so many parts in a chunk; parts that one block adds. */
+/* Threads of gp_add_parts, and parts of its chunks; the most parts that one block adds. */
 enum { GP_PART_THREADS = 1024, GP_PART_MOST = 16 * GP_PART_THREADS };
 
 /* A block of GP_PART_THREADS for each `chunk` parts, of which every step-th counts: their sums

@@ -161,13 +161,13 @@ static plan *plan_of(const gp_call *c, cublasLtHandle_t h, const shape *s, const
 static double number(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
 
 /* A workspace of `bytes`; work queued on one stream may share it. */
-static void *workspace(const gp_call *c, gp_room *room, size_t bytes) {
-    if (!room) return gp_cuda_scratch(c, bytes);
-    if (room->bytes < bytes) {
-        room->data = gp_cuda_scratch(c, bytes);
-        room->bytes = room->data ? bytes : 0;
+static void *workspace(const gp_call *c, gp_scratch_block *scratch, size_t bytes) {
+    if (!scratch) return gp_cuda_scratch(c, bytes);
+    if (scratch->bytes < bytes) {
+        scratch->data = gp_cuda_scratch(c, bytes);
+        scratch->bytes = scratch->data ? bytes : 0;
     }
-    return room->data;
+    return scratch->data;
 }
 
 /* *works: whether cuBLASLt has an algorithm for it. */
@@ -180,17 +180,17 @@ static bool by_library(const gp_call *c, const gp_product *q, const shape *s, bo
     gp_lib_lock();
     plan *p = plan_of(c, h, s, q->bias);
     *works = p && p->works;
-    void *room = *works && p->workspace ? workspace(c, q->room, p->workspace) : NULL;
-    ok = p && (!*works || !p->workspace || room);
+    void *scratch = *works && p->workspace ? workspace(c, q->scratch, p->workspace) : NULL;
+    ok = p && (!*works || !p->workspace || scratch);
     if (ok && *works && q->bias)
         ok =
             cublas_ok(c, lt.cublasLtMatmulDescSetAttribute(
                              p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &q->bias, sizeof q->bias));
     if (ok && *works)
-        ok = cublas_ok(
-            c, lt.cublasLtMatmul(h, p->desc, wide ? (void *)&alpha : (void *)&alpha32, q->b, p->a,
-                                 q->a, p->b, wide ? (void *)&beta : (void *)&beta32, q->out, p->out,
-                                 q->out, p->out, &p->algo, room, p->workspace, gp_cuda_stream(c)));
+        ok = cublas_ok(c, lt.cublasLtMatmul(
+                              h, p->desc, wide ? (void *)&alpha : (void *)&alpha32, q->b, p->a,
+                              q->a, p->b, wide ? (void *)&beta : (void *)&beta32, q->out, p->out,
+                              q->out, p->out, &p->algo, scratch, p->workspace, gp_cuda_stream(c)));
     gp_lib_unlock();
     return ok;
 }
@@ -233,12 +233,12 @@ static void read_batch(batch *t, const gp_array *a, const gp_array *b, const gp_
 /* One call for the innermost dim of the batch, for each index of the others. */
 static bool every(const gp_call *c, const batch *t) {
     gp_product p = t->p;
-    gp_room room = {NULL, 0};
+    gp_scratch_block scratch = {NULL, 0};
     const gp_batch *all = &t->all;
     int last = all->ndim - 1;
     int64_t calls = gp_batch_count(all, last), step = p.m * p.n, a, b;
     if (last >= 0) p.batch = all->dim[last], p.a_batch = all->as[last], p.b_batch = all->bs[last];
-    p.ld = p.n, p.out_batch = step, p.room = &room;
+    p.ld = p.n, p.out_batch = step, p.scratch = &scratch;
     for (int64_t i = 0; i < calls; i++) {
         gp_batch_at(all, last, i, &a, &b);
         p.a = t->p.a + a * p.size, p.b = t->p.b + b * p.size;
@@ -302,7 +302,7 @@ static bool is_bias(const gp_array *x, const gp_array *out, const batch *t) {
     return x->numel == t->p.n && (uintptr_t)x->data % 16 == 0;
 }
 
-static bool run(const gp_call *c, const gp_array *a, const gp_array *b, sum s) {
+static bool multiply(const gp_call *c, const gp_array *a, const gp_array *b, sum s) {
     const gp_array *out = gp_out(c, 0);
     batch t;
     memset(&t, 0, sizeof t);
@@ -322,7 +322,7 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, sum s) {
     return every(c, &t);
 }
 
-bool CUDA(matmul)(const gp_call *c) { return run(c, gp_in(c, 0), gp_in(c, 1), (sum){0}); }
+bool CUDA(matmul)(const gp_call *c) { return multiply(c, gp_in(c, 0), gp_in(c, 1), (sum){0}); }
 bool CUDA(mm)(const gp_call *c) { return CUDA(matmul)(c); }
 bool CUDA(bmm)(const gp_call *c) { return CUDA(matmul)(c); }
 bool CUDA(mv)(const gp_call *c) { return CUDA(matmul)(c); }
@@ -330,7 +330,7 @@ bool CUDA(dot)(const gp_call *c) { return CUDA(matmul)(c); }
 
 bool CUDA(addmm)(const gp_call *c) {
     sum s = {gp_in(c, 0), gp_value_scalar(&c->arg[3]), gp_value_scalar(&c->arg[4])};
-    return run(c, gp_in(c, 1), gp_in(c, 2), s);
+    return multiply(c, gp_in(c, 1), gp_in(c, 2), s);
 }
 bool CUDA(addmv)(const gp_call *c) { return CUDA(addmm)(c); }
 bool CUDA(baddbmm)(const gp_call *c) { return CUDA(addmm)(c); }
@@ -345,5 +345,5 @@ bool CUDA(linear)(const gp_call *c) {
         w.dim[1] = t.dim[0], w.stride[1] = t.stride[0];
         w.contiguous = false;
     }
-    return run(c, gp_in(c, 0), &w, s);
+    return multiply(c, gp_in(c, 0), &w, s);
 }

@@ -9,10 +9,10 @@ extern "C" {
 #endif
 
 /* Workspace that calls of one op share; initially {NULL, 0}. */
-typedef struct gp_room {
+typedef struct gp_scratch_block {
     void *data;
     size_t bytes;
-} gp_room;
+} gp_scratch_block;
 
 /* out (m x n, rows ld apart) = alpha a b + beta out + bias, for each of `batch` matrices; a is m x
  * k, b is k x n, by strides in elements. dtype: of a and b; to: of out and bias (n elements, or
@@ -26,7 +26,7 @@ typedef struct gp_product {
     char *out;
     int64_t ld, out_batch, size, to_size; /* bytes of an element of a and b; of out */
     gp_scalar alpha, beta;
-    gp_room *room; /* for several consecutive products; else NULL */
+    gp_scratch_block *scratch; /* for several consecutive products; else NULL */
 } gp_product;
 
 /* Queues it: by cuBLASLt where that can read the operands in place, else by a plain kernel. */

@@ -78,10 +78,10 @@ template <class T, int R> static bool run_tiles(const gp_call *c, const gp_produ
 }
 
 /* Large tiles where they are not mostly empty. */
-template <class T> static bool run(const gp_call *c, const gp_product *p) {
+template <class T> static bool multiply(const gp_call *c, const gp_product *p) {
     return p->m > 2 * TILE && p->n > 2 * TILE ? run_tiles<T, 4>(c, p) : run_tiles<T, 1>(c, p);
 }
 
 GP_C bool gp_cuda_plain_product(const gp_call *c, const gp_product *p) {
-    return GP_BY_COMPUTE(p->dtype, run, c, p);
+    return GP_BY_COMPUTE(p->dtype, multiply, c, p);
 }

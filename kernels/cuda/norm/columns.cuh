@@ -22,7 +22,7 @@ template <int N> struct gp_lines {
 
 /* ---- short columns, each of whose elements a block has ---- */
 
-/* The sum of a line, or the results of it, reads so many elements before it uses the first. */
+/* Elements that the sum of a line, or its results, reads before it uses the first. */
 template <class T, class R> constexpr int gp_lines_ahead = 16 / R::INPUTS / (sizeof(T) > 4 ? 2 : 1);
 
 /* One thread per column, or, for threads of one x, per part of it. */
@@ -159,8 +159,8 @@ static bool gp_run_parts(const gp_call *c, const gp_loop<1 + R::INPUTS> &l,
 /* ---- long columns ---- */
 
 enum {
-    GP_COLUMNS_LONG = 1024,  /* elements of a column, at least, and so many strips of a warp */
-    GP_COLUMNS_STRIPS = 128, /* at most, where they serve few columns */
+    GP_COLUMNS_LONG = 1024,  /* the fewest elements of a column, and */
+    GP_COLUMNS_STRIPS = 128, /* the most strips of a warp, where they serve few columns */
     GP_COLUMNS_PARTS = 2048, /* blocks, about: parts of a column times strips of columns */
     GP_COLUMNS_JOINED = 8    /* columns whose sums a block joins */
 };

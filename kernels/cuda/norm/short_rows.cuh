@@ -1,6 +1,6 @@
 /* Short contiguous rows: a block copies a range of whole rows, which begins at a multiple of 16
  * bytes wherever its rows do, into shared memory and back by vectors. In between few lanes of a
- * warp have a row: about as many as it has elements over GP_SHORT_EACH. */
+ * warp have a row: about its elements divided by GP_SHORT_EACH. */
 #ifndef GP_CUDA_SHORT_ROWS_CUH
 #define GP_CUDA_SHORT_ROWS_CUH
 

@@ -163,8 +163,8 @@ static bool open_lists(lists *l, const gp_call *c, int n, int rounded) {
     if (!(l->copy = (char **)gp_cuda_table(c, heads))) return false;
     memset(l->copy, 0, heads);
     for (int pass = 0; pass < 2; pass++) {
-        char *room = pass && bytes ? (char *)gp_cuda_scratch(c, bytes) : NULL;
-        if (pass && bytes && !room) return false;
+        char *scratch = pass && bytes ? (char *)gp_cuda_scratch(c, bytes) : NULL;
+        if (pass && bytes && !scratch) return false;
         for (int k = 0; k < l->count && (!pass || bytes); k++) {
             if (flat(l, k)) continue;
             for (int j = 0; j < LISTS; j++) {
@@ -176,8 +176,8 @@ static bool open_lists(lists *l, const gp_call *c, int n, int rounded) {
                     continue;
                 }
                 gp_array to =
-                    gp_dense_over(a, (gp_dtype)a->dtype, l->copy[j * l->count + k] = room);
-                room += size;
+                    gp_dense_over(a, (gp_dtype)a->dtype, l->copy[j * l->count + k] = scratch);
+                scratch += size;
                 if (!gp_cuda_copy_array(c, &to, a)) return false;
             }
         }

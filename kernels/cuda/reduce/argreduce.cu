@@ -5,7 +5,7 @@
 #define GP_FN __device__ static inline
 
 /* p: outputs are indices only; else the first is the value. */
-template <class Type, bool MIN> struct place_of {
+template <class Type, bool MIN> struct extreme_index {
     typedef Type T;
     enum { LEAN = std::is_integral<T>::value };
     struct Acc {
@@ -32,8 +32,8 @@ template <class Type, bool MIN> struct place_of {
 template <class T>
 static bool search(const gp_call *c, const gp_array *x, int d, bool min, bool indices) {
     uint64_t mask = d < 0 || x->ndim == 0 ? ~(uint64_t)0 : (uint64_t)1 << d;
-    return min ? gp_reduce_of<place_of<T, true>>(c, x, mask, indices)
-               : gp_reduce_of<place_of<T, false>>(c, x, mask, indices);
+    return min ? gp_reduce_of<extreme_index<T, true>>(c, x, mask, indices)
+               : gp_reduce_of<extreme_index<T, false>>(c, x, mask, indices);
 }
 
 static bool arg_of(const gp_call *c, bool min) {

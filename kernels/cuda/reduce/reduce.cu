@@ -43,7 +43,7 @@ void gp_reduce_split(const gp_array *x, uint64_t mask, gp_reduction *a) {
     if (a->count == 0) a->red.ndim = 0;
 }
 
-static void close_places(gp_strided_offsets *s, int64_t numel) {
+static void close_offsets(gp_strided_offsets *s, int64_t numel) {
     s->wide = numel >= (int64_t)1 << 31;
     for (int d = 0; d < s->ndim && !s->wide; d++) s->by[d] = gp_divide_by((uint32_t)s->dim[d]);
 }
@@ -85,8 +85,8 @@ static bool run_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reductio
 }
 
 /* Uses what the launch of `blocks` blocks leaves idle for parts of at least `least` pieces. */
-static bool take_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reduction *a,
-                       int64_t blocks, int64_t least) {
+static bool split_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reduction *a,
+                        int64_t blocks, int64_t least) {
     int64_t parts = blocks ? BLOCKS / blocks : 1;
     if (parts > a->pieces / least) parts = a->pieces / least;
     if (parts > PARTS) parts = PARTS;
@@ -140,8 +140,8 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     a.pieces = a.count / many;
     a.group = power_of_two((a.pieces + AHEAD - 1) / AHEAD, GP_THREADS);
     int64_t blocks = (a.outputs + GP_THREADS / a.group - 1) / (GP_THREADS / a.group);
-    if (!take_parts(c, k, &a, blocks, (int64_t)AHEAD * a.group)) return false;
-    close_places(&a.red, a.pieces), close_places(&a.kept, a.outputs);
+    if (!split_parts(c, k, &a, blocks, (int64_t)AHEAD * a.group)) return false;
+    close_offsets(&a.red, a.pieces), close_offsets(&a.kept, a.outputs);
     int64_t units = a.outputs * a.parts;
     if (!launch(c, k, kernel, gp_blocks(units, GP_THREADS / a.group), a, 0)) return false;
     return a.parts == 1 || run_parts(c, k, a);
@@ -166,8 +166,8 @@ static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduc
     a.group = power_of_two((a.width + many - 1) / many, SHARED_FEW);
     int64_t across = (int64_t)a.group * many, rows = GP_THREADS / a.group;
     int64_t blocks = a.outputs / a.width * ((a.width + across - 1) / across);
-    if (!take_parts(c, k, &a, blocks, AHEAD * rows)) return false;
-    close_places(&a.red, a.pieces), close_places(&a.kept, a.outputs / a.width);
+    if (!split_parts(c, k, &a, blocks, AHEAD * rows)) return false;
+    close_offsets(&a.red, a.pieces), close_offsets(&a.kept, a.outputs / a.width);
     if (!launch(c, k, kernel, (uint32_t)(blocks * a.parts), a, 0)) return false;
     return a.parts == 1 || run_parts(c, k, a);
 }
@@ -196,8 +196,8 @@ static bool down_narrow(const gp_call *c, const gp_reducer_kernels *k, gp_reduct
     a.width = a.kept.dim[0], blocks = a.outputs / a.width;
     a.pieces = a.count / a.fold;
     drop_first(&a.kept);
-    if (!take_parts(c, k, &a, blocks, AHEAD * GP_THREADS / a.group)) return false;
-    close_places(&a.kept, blocks);
+    if (!split_parts(c, k, &a, blocks, AHEAD * GP_THREADS / a.group)) return false;
+    close_offsets(&a.kept, blocks);
     auto kernel = dense_kernel(k, a, GP_REDUCE_NARROW_COLUMNS);
     if (!launch(c, k, kernel, (uint32_t)(blocks * a.parts), a, 0)) return false;
     return a.parts == 1 || run_parts(c, k, a);

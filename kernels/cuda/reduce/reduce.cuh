@@ -93,10 +93,11 @@ __device__ static inline void gp_reduced(const gp_reduction &a, int64_t o, int64
 /* Combines the accumulators in `room` of groups of `group` threads, `step` apart; lane: a thread's
  * number in its group. The first of each group gets the result. */
 template <class R>
-__device__ static inline void gp_join_group(typename R::Acc *room, int group, int lane, int step) {
+__device__ static inline void gp_join_group(typename R::Acc *shared, int group, int lane,
+                                            int step) {
     for (int d = group / 2; d > 0; d /= 2) {
         __syncthreads();
-        if (lane < d) R::join(room[threadIdx.x], room[threadIdx.x + d * step]);
+        if (lane < d) R::join(shared[threadIdx.x], shared[threadIdx.x + d * step]);
     }
 }
 
@@ -105,7 +106,7 @@ template <class R, class L>
 __device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &from) {
     typedef typename R::Acc Acc;
     enum { LANES = sizeof(Acc) <= 8 ? (int)L::MANY : 1 };
-    GP_DYNAMIC_SHARED(Acc, room);
+    GP_DYNAMIC_SHARED(Acc, shared);
     int lane = (int)threadIdx.x % a.group;
     int64_t unit = (int64_t)blockIdx.x * (GP_THREADS / a.group) + threadIdx.x / a.group;
     int64_t o = unit / a.parts, part = unit - o * a.parts;
@@ -132,9 +133,9 @@ __device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &fro
     }
 #pragma unroll
     for (int j = 1; j < LANES; j++) R::join(acc[0], acc[j]);
-    room[threadIdx.x] = acc[0];
-    gp_join_group<R>(room, a.group, lane, 1);
-    if (live && lane == 0) gp_reduced<R>(a, o, part, room[threadIdx.x]);
+    shared[threadIdx.x] = acc[0];
+    gp_join_group<R>(shared, a.group, lane, 1);
+    if (live && lane == 0) gp_reduced<R>(a, o, part, shared[threadIdx.x]);
 }
 template <class R, class L>
 __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction a) {
@@ -147,7 +148,7 @@ template <class R, class L>
 __device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &from) {
     typedef typename R::Acc Acc;
     enum { MANY = L::MANY, UNROLL = MANY > 4 ? 2 : (int)L::UNROLL }; /* as registers allow */
-    GP_DYNAMIC_SHARED(Acc, room);
+    GP_DYNAMIC_SHARED(Acc, shared);
     int x = (int)threadIdx.x % a.group, y = (int)threadIdx.x / a.group, rows = GP_THREADS / a.group;
     int64_t across = (int64_t)a.group * MANY, per_row = (a.width + across - 1) / across;
     int64_t unit = blockIdx.x / a.parts, part = blockIdx.x - unit * a.parts;
@@ -175,9 +176,9 @@ __device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &
 #pragma unroll
     for (int j = 0; j < MANY; j++) {
         __syncthreads();
-        room[threadIdx.x] = acc[j];
-        gp_join_group<R>(room, rows, y, a.group);
-        if (live && y == 0) gp_reduced<R>(a, outer * a.width + col + j, part, room[threadIdx.x]);
+        shared[threadIdx.x] = acc[j];
+        gp_join_group<R>(shared, rows, y, a.group);
+        if (live && y == 0) gp_reduced<R>(a, outer * a.width + col + j, part, shared[threadIdx.x]);
     }
 }
 template <class R, class L>
@@ -188,7 +189,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
 /* Combines the parts of each output by a.group threads. */
 template <class R> __device__ static inline void gp_reduce_parts(const gp_reduction &a, int parts) {
     typedef typename R::Acc Acc;
-    GP_DYNAMIC_SHARED(Acc, room);
+    GP_DYNAMIC_SHARED(Acc, shared);
     int lane = (int)threadIdx.x % a.group;
     int64_t o = (int64_t)blockIdx.x * (GP_THREADS / a.group) + threadIdx.x / a.group;
     Acc acc;
@@ -196,9 +197,9 @@ template <class R> __device__ static inline void gp_reduce_parts(const gp_reduct
 #pragma unroll 4
     for (int i = lane; i < parts && o < a.outputs; i += a.group)
         R::join(acc, ((const Acc *)a.partial)[i * a.outputs + o]);
-    room[threadIdx.x] = acc;
-    gp_join_group<R>(room, a.group, lane, 1);
-    if (lane == 0 && o < a.outputs) gp_reduced<R>(a, o, 0, room[threadIdx.x]);
+    shared[threadIdx.x] = acc;
+    gp_join_group<R>(shared, a.group, lane, 1);
+    if (lane == 0 && o < a.outputs) gp_reduced<R>(a, o, 0, shared[threadIdx.x]);
 }
 template <class R>
 __global__ static void __launch_bounds__(GP_THREADS) gp_parts_kernel(gp_reduction a, int parts) {

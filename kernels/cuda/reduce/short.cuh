@@ -12,18 +12,18 @@ enum { GP_REDUCE_SHORT = 1024, GP_REDUCE_STAGE = 16 << 10, GP_REDUCE_NARROW = 32
 /* Joins the accumulators of groups of a power of two of threads, as gp_join_group does; the first
  * thread of each returns the result. room: of GP_THREADS, for groups of more than a warp. */
 template <class R>
-__device__ static inline typename R::Acc gp_join_short(typename R::Acc acc, typename R::Acc *room,
+__device__ static inline typename R::Acc gp_join_short(typename R::Acc acc, typename R::Acc *shared,
                                                        int group, int lane) {
     typedef typename R::Acc Acc;
     enum { WARP = 32, WORDS = (sizeof(Acc) + 7) / 8 };
     if (group > WARP) {
         __syncthreads();
-        room[threadIdx.x] = acc;
+        shared[threadIdx.x] = acc;
         for (int d = group / 2; d >= WARP; d /= 2) {
             __syncthreads();
-            if (lane < d) R::join(room[threadIdx.x], room[threadIdx.x + d]);
+            if (lane < d) R::join(shared[threadIdx.x], shared[threadIdx.x + d]);
         }
-        acc = room[threadIdx.x];
+        acc = shared[threadIdx.x];
     }
     for (int d = (group < WARP ? group : (int)WARP) / 2; d > 0; d /= 2) {
         unsigned long long word[WORDS] = {};
@@ -76,7 +76,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_narrow_kernel(gp_reducti
     typedef typename R::Acc Acc;
     typedef typename L::Raw Raw;
     enum { MANY = L::MANY, UNROLL = MANY > 4 ? 2 : 4, SIZE = sizeof(Raw) / MANY };
-    GP_DYNAMIC_SHARED(Acc, room);
+    GP_DYNAMIC_SHARED(Acc, shared);
     const int x = (int)threadIdx.x % a.group, y = (int)threadIdx.x / a.group;
     const int rows = GP_THREADS / a.group, width = (int)a.width, across = width * a.fold;
     const int64_t outer = blockIdx.x / a.parts, part = blockIdx.x - outer * a.parts;
@@ -104,24 +104,24 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_narrow_kernel(gp_reducti
 #pragma unroll
     for (int j = 0; j < MANY; j++) {
         __syncthreads();
-        room[threadIdx.x] = acc[j];
-        gp_join_group<R>(room, rows, y, a.group);
-        if (y == 0) acc[j] = room[threadIdx.x];
+        shared[threadIdx.x] = acc[j];
+        gp_join_group<R>(shared, rows, y, a.group);
+        if (y == 0) acc[j] = shared[threadIdx.x];
     }
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < MANY; j++)
-        if (y == 0) room[x * MANY + j] = acc[j];
+        if (y == 0) shared[x * MANY + j] = acc[j];
     __syncthreads();
     int col = (int)threadIdx.x;
     if (col >= width) return;
-    for (int r = 1; r < a.fold; r++) R::join(room[col], room[r * width + col]);
+    for (int r = 1; r < a.fold; r++) R::join(shared[col], shared[r * width + col]);
     for (i = a.pieces * a.fold; i < a.count && part == a.parts - 1; i++) {
         Raw one;
         one.v[0] = ((const Raw *)p)[(i * width + col) / MANY].v[(i * width + col) % MANY];
-        R::fold(room[col], L::number(one, 0, a.dtype), a.p, i);
+        R::fold(shared[col], L::number(one, 0, a.dtype), a.p, i);
     }
-    gp_reduced<R>(a, outer * a.width + col, part, room[col]);
+    gp_reduced<R>(a, outer * a.width + col, part, shared[col]);
 }
 
 #endif

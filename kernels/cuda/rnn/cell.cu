@@ -183,7 +183,7 @@ GP_C bool gp_cuda_rnn_times(const gp_call *c, bool wide, char *to, const char *a
  * time, and a second launch the chunks. */
 enum { COLUMNS = 32, ROWS = GP_THREADS / COLUMNS, AHEAD = 4, CHUNK = 128, CHUNKS = 64 };
 template <class T> __global__ static void sums(const T *from, int64_t rows, int64_t cols, T *to) {
-    __shared__ T room[ROWS][COLUMNS];
+    __shared__ T shared[ROWS][COLUMNS];
     int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, i = rows * blockIdx.y / gridDim.y,
             end = j < cols ? rows * (blockIdx.y + 1) / gridDim.y : 0;
     T sum = 0;
@@ -195,10 +195,10 @@ template <class T> __global__ static void sums(const T *from, int64_t rows, int6
 #pragma unroll
         for (int k = 0; k < AHEAD; k++) sum += v[k];
     }
-    room[threadIdx.y][threadIdx.x] = sum;
+    shared[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y || j >= cols) return;
-    for (int k = 1; k < ROWS; k++) sum += room[k][threadIdx.x];
+    for (int k = 1; k < ROWS; k++) sum += shared[k][threadIdx.x];
     to[blockIdx.y * cols + j] = sum;
 }
 template <class T>

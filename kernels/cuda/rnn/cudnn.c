@@ -144,8 +144,8 @@ static bool is_narrow(const gp_rnn_run *n) { return n->size == 2; }
 /* What training saves: the reserve space, then the output, dense. In bytes. */
 static int64_t reserve_bytes(const plan *p) { return (int64_t)((p->reserve + 255) / 256 * 256); }
 
-/* In elements of compute type. An odd number in 16 bits, else an even one, and never as many as our
- * own kernels save, which distinguishes the three. */
+/* In elements of compute type. An odd number in 16 bits, else an even one, and never the number
+ * that our own kernels save, which distinguishes the three. */
 static int64_t saved_elements(const gp_rnn_run *n, const plan *p) {
     int64_t each = n->wide ? 8 : 4, bytes = reserve_bytes(p) + gp_rnn_plane(&n->r) * n->size,
             e = (bytes + each - 1) / each;
@@ -181,9 +181,9 @@ static shape layout_of(const plan *p) {
 
 /* The memory of a call, in one piece, which is the same for all calls of a shape on a stream: x and
  * y, the states before and after, work, the reserve space, y right after it. And the weights. */
-typedef struct places {
+typedef struct blocks {
     char *x, *y, *before[2], *after[2], *work, *reserve, *weights;
-} places;
+} blocks;
 
 /* Gradients, besides `places`, whose states after are the gradients of the last states here. */
 typedef struct back {
@@ -193,7 +193,7 @@ typedef struct back {
 /* Calls of cuDNN, and the key of their graph: the shape says where in `base` everything is. */
 typedef struct job {
     const plan *p;
-    places k;
+    blocks k;
     back b;
     struct key {
         shape of;
@@ -215,32 +215,32 @@ static int64_t state_elements(const gp_rnn *r) {
     return r->layers * r->dirs * r->batch * r->hidden;
 }
 
-/* So many bytes of the piece at base, after *used of them; NULL while base is. */
-static char *place(char *base, size_t *used, int64_t bytes) {
+/* `bytes` bytes of the block at base, after the *used first ones; NULL while base is. */
+static char *next_block(char *base, size_t *used, int64_t bytes) {
     size_t at = *used;
     *used += ((size_t)bytes + 255) / 256 * 256;
     return base ? base + at : NULL;
 }
 
 /* Divides the piece at base, or only returns how many bytes it needs. */
-static size_t divide(const gp_rnn_run *n, const plan *p, char *base, places *k, back *b) {
+static size_t divide(const gp_rnn_run *n, const plan *p, char *base, blocks *k, back *b) {
     const gp_rnn *r = &n->r;
     int64_t x = r->steps * r->batch * r->input * n->size, y = gp_rnn_plane(r) * n->size,
             state = state_elements(r) * n->size;
     size_t used = 0;
-    k->reserve = p->of.train ? place(base, &used, reserve_bytes(p)) : NULL;
-    k->y = place(base, &used, y);
-    k->x = place(base, &used, x);
+    k->reserve = p->of.train ? next_block(base, &used, reserve_bytes(p)) : NULL;
+    k->y = next_block(base, &used, y);
+    k->x = next_block(base, &used, x);
     for (int i = 0; i < r->states; i++) {
-        k->before[i] = place(base, &used, state);
-        k->after[i] = place(base, &used, state);
-        if (b) b->before[i] = place(base, &used, state);
+        k->before[i] = next_block(base, &used, state);
+        k->after[i] = next_block(base, &used, state);
+        if (b) b->before[i] = next_block(base, &used, state);
     }
-    k->work = p->work ? place(base, &used, (int64_t)p->work) : NULL;
+    k->work = p->work ? next_block(base, &used, (int64_t)p->work) : NULL;
     if (!b) return used;
-    b->dx = place(base, &used, x);
-    b->dy = place(base, &used, y);
-    b->weights = place(base, &used, (int64_t)p->weights);
+    b->dx = next_block(base, &used, x);
+    b->dy = next_block(base, &used, y);
+    b->weights = next_block(base, &used, (int64_t)p->weights);
     return used;
 }
 
@@ -258,7 +258,7 @@ static bool begin_job(gp_rnn_run *n, cudnnHandle_t h, const plan *p, job *j, bac
 }
 
 /* Fills in x and the states before. */
-static bool fill_places(const gp_rnn_run *n, const places *k) {
+static bool fill_blocks(const gp_rnn_run *n, const blocks *k) {
     const gp_rnn *r = &n->r;
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
     bool ok = gp_rnn_load(n, gp_in(n->c, GP_RNN_X), k->x);
@@ -274,11 +274,11 @@ static bool copy_bytes(const gp_rnn_run *n, void *to, const void *from, int64_t 
 }
 
 /* What training saves, to or from where it is saved. */
-static bool save(const gp_rnn_run *n, const plan *p, const places *k) {
+static bool save(const gp_rnn_run *n, const plan *p, const blocks *k) {
     return copy_bytes(n, n->saved, k->reserve, (int64_t)p->reserve) &&
            copy_bytes(n, n->saved + reserve_bytes(p), k->y, gp_rnn_plane(&n->r) * n->size);
 }
-static bool restore(const gp_rnn_run *n, const plan *p, const places *k) {
+static bool restore(const gp_rnn_run *n, const plan *p, const blocks *k) {
     return copy_bytes(n, k->reserve, n->saved, (int64_t)p->reserve) &&
            copy_bytes(n, k->y, n->saved + reserve_bytes(p), gp_rnn_plane(&n->r) * n->size);
 }
@@ -297,16 +297,16 @@ static bool put_states(const gp_rnn_run *n, char *const *from) {
 static cudnnStatus_t queue_forward(cudnnHandle_t h, void *ctx) {
     const job *j = (const job *)ctx;
     const plan *p = j->p;
-    const places *k = &j->k;
+    const blocks *k = &j->k;
     return gp_dnn.cudnnRNNForward(h, p->rnn, mode_of(&p->of), NULL, p->x, k->x, p->y, k->y,
                                   p->state, k->before[0], k->after[0], p->state, k->before[1],
                                   k->after[1], p->weights, k->weights, p->work, k->work, p->reserve,
                                   k->reserve);
 }
 
-static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
+static bool run_library(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     job j;
-    return begin_job(n, h, p, &j, NULL) && fill_places(n, &j.k) &&
+    return begin_job(n, h, p, &j, NULL) && fill_blocks(n, &j.k) &&
            run_job(n->c, h, &j, false, queue_forward) && (!n->saved || save(n, p, &j.k)) &&
            gp_rnn_store(n, gp_out(n->c, 0), j.k.y) && put_states(n, j.k.after);
 }
@@ -314,7 +314,7 @@ static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
 /* ---- backward ---- */
 
 /* Gradients of the results; absent ones are 0. cuDNN adds to the weights' gradients. */
-static bool fill_back(const gp_rnn_run *n, const plan *p, const places *k, const back *b) {
+static bool fill_back(const gp_rnn_run *n, const plan *p, const blocks *k, const back *b) {
     const gp_rnn *r = &n->r;
     const gp_array *dy = gp_in(n->c, r->backward + 1);
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
@@ -329,7 +329,7 @@ static bool fill_back(const gp_rnn_run *n, const plan *p, const places *k, const
 static cudnnStatus_t queue_backward(cudnnHandle_t h, void *ctx) {
     const job *j = (const job *)ctx;
     const plan *p = j->p;
-    const places *k = &j->k;
+    const blocks *k = &j->k;
     const back *b = &j->b;
     cudnnStatus_t s = gp_dnn.cudnnRNNBackwardData_v8(
         h, p->rnn, NULL, p->y, k->y, b->dy, p->x, b->dx, p->state, k->before[0], k->after[0],
@@ -348,7 +348,7 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     job j;
     back *b = &j.b;
     gp_rnn_space space = {.rnn = p->rnn, .bytes = p->weights};
-    bool ok = to && begin_job(n, h, p, &j, b) && fill_places(n, &j.k) && restore(n, p, &j.k) &&
+    bool ok = to && begin_job(n, h, p, &j, b) && fill_blocks(n, &j.k) && restore(n, p, &j.k) &&
               fill_back(n, p, &j.k, b) && run_job(n->c, h, &j, true, queue_backward) &&
               (!n->c->arg[gp_rnn_grad_x(&n->r)].i || gp_rnn_store(n, gp_out(n->c, 0), b->dx)) &&
               put_states(n, b->before) && gp_rnn_unpack(n, h, &space, b->weights, to);
@@ -433,7 +433,7 @@ static bool attempt(gp_rnn_run *n, cudnnHandle_t h, const gp_array *saved, bool 
     shape s;
     bool can = usable(n, saved != NULL, &s);
     *p = !can || !h ? NULL : saved ? plan_of_saved(n, h, &s, saved) : plan_of(n->c, h, &s);
-    if (*p && !(*p)->refused && (back ? run_back(n, h, *p) : run(n, h, *p))) return true;
+    if (*p && !(*p)->refused && (back ? run_back(n, h, *p) : run_library(n, h, *p))) return true;
     if (*p && saved && !gp_cuda_runs_again(n->c))
         (*p)->refused = true; /* nothing is saved, by which backward recognises it */
     return false;

@@ -20,12 +20,12 @@ static bool open_work(const gp_rnn_run *n, work *k) {
     const gp_array *dw = gp_out(n->c, 1 + r->states);
     int64_t wide = r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
             gates = r->gates * r->hidden, state = r->batch * r->hidden;
-    char **const places[] = {&k->dy, &k->dx, &k->input, &k->h0, &k->c0, &k->dh, &k->dc, &k->gx};
+    char **const pointers[] = {&k->dy, &k->dx, &k->input, &k->h0, &k->c0, &k->dh, &k->dc, &k->gx};
     const int64_t sizes[] = {
         rows_of(n) * wide, rows_of(n) * wide, rows_of(n) * wide, state, state, state, state,
         rows_of(n) * gates};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (!(*places[i] = (char *)gp_rnn_scratch(n, sizes[i]))) return false;
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
+        if (!(*pointers[i] = (char *)gp_rnn_scratch(n, sizes[i]))) return false;
     const int64_t operands[] = {gp_rnn_plane(r), gp_rnn_plane(r), rows_of(n) * gates, state};
     char **const at[] = {&k->in, &k->out, &k->gx_operand, &k->prev};
     for (size_t i = 0; gp_rnn_narrow(n) && i < sizeof at / sizeof *at; i++)

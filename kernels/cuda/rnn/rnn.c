@@ -75,16 +75,16 @@ bool gp_rnn_initial(const gp_rnn_run *n, int kind, int64_t i, char *p) {
 
 const char *gp_rnn_weights(gp_rnn_run *n, int first, int kind) {
     const gp_array *w = n->w[first + kind];
-    gp_room *room = &n->weights[kind];
+    gp_scratch_block *scratch = &n->weights[kind];
     gp_dtype dt = kind < 2 ? n->operand : n->dtype;
     size_t bytes = (size_t)w->numel * gp_dtype_size(dt);
     if (w->contiguous && w->dtype == dt && gp_cuda_aligned(w->data)) return w->data;
-    if (room->bytes < bytes) {
-        room->data = gp_cuda_scratch(n->c, bytes);
-        room->bytes = room->data ? bytes : 0;
+    if (scratch->bytes < bytes) {
+        scratch->data = gp_cuda_scratch(n->c, bytes);
+        scratch->bytes = scratch->data ? bytes : 0;
     }
-    gp_array dense = gp_dense_over(room->data, dt, w->ndim, w->dim);
-    return room->data && gp_cuda_copy_array(n->c, &dense, w) ? dense.data : NULL;
+    gp_array dense = gp_dense_over(scratch->data, dt, w->ndim, w->dim);
+    return scratch->data && gp_cuda_copy_array(n->c, &dense, w) ? dense.data : NULL;
 }
 
 bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, int64_t k,
@@ -92,7 +92,7 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
                     const char *bias, char *out, int64_t ldc) {
     gp_product p = gp_product_of(n->operand, m, cols, k);
     p.to = n->dtype, p.to_size = n->size;
-    p.a = a, p.b = b, p.bias = bias, p.out = out, p.ld = ldc, p.room = &n->room;
+    p.a = a, p.b = b, p.bias = bias, p.out = out, p.ld = ldc, p.scratch = &n->scratch;
     p.a_rs = at ? 1 : lda, p.a_cs = at ? lda : 1;
     p.b_rs = bt ? 1 : ldb, p.b_cs = bt ? ldb : 1;
     p.beta.i = add;
@@ -150,12 +150,12 @@ static bool one_step(gp_rnn_run *n, const work *k, const side *s, int64_t step) 
         if (step) g.cprev = s->cells + back * h * n->size;
     }
     if (s->kept) g.kept = s->kept + row * r->kept * h * n->size;
-    bool apart = r->cell == GP_CELL_GRU, narrow = gp_rnn_narrow(n);
-    if (apart) g.h = k->pre;
+    bool separate = r->cell == GP_CELL_GRU, narrow = gp_rnn_narrow(n);
+    if (separate) g.h = k->pre;
     g.operand = k->prev, g.operand_dtype = n->operand;
     return gp_rnn_product(n, false, true, r->batch, gates, h, narrow ? k->prev : g.prev,
-                          narrow ? h : g.prev_row, s->hh, h, !apart, NULL, apart ? k->pre : gx,
-                          gates) &&
+                          narrow ? h : g.prev_row, s->hh, h, !separate, NULL,
+                          separate ? k->pre : gx, gates) &&
            gp_cuda_cell(n->c, n->wide, &g);
 }
 

@@ -68,23 +68,23 @@ typedef struct gp_rnn_run {
     int64_t size, operand_size;
     const gp_call *c;
     const gp_array *const *w;
-    gp_room room, weights[4]; /* of the products; of converted weights */
-    char *saved;              /* or NULL */
-    bool only_saves;          /* forward without results */
+    gp_scratch_block scratch, weights[4]; /* of the products; of converted weights */
+    char *saved;                          /* or NULL */
+    bool only_saves;                      /* forward without results */
 } gp_rnn_run;
 /* Fills in *n from the call; allocates nothing, and always succeeds. */
 bool gp_rnn_open(gp_rnn_run *n, const gp_call *c);
-/* Scratch for so many elements of compute type, valid until the op returns; NULL with a message.
- * gp_rnn_zero queues zeros for as many at p. */
+/* Scratch for `elements` elements of compute type, valid until the op returns; NULL with a message.
+ * gp_rnn_zero queues zeros for `elements` of them at p. */
 void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements);
 /* Copies a (time x batch x features, as the call has it) to p, dense, and p to a. */
 bool gp_rnn_load(const gp_rnn_run *n, const gp_array *a, char *p);
-/* The same as an operand, and so many dense elements at p as one: p itself, or copied to `to`. NULL
- * with a message. */
+/* The same as an operand, and `elements` dense elements at p as one: p itself, or copied to `to`.
+ * NULL with a message. */
 bool gp_rnn_load_operand(const gp_rnn_run *n, const gp_array *a, char *p);
 const char *gp_rnn_as_operand(const gp_rnn_run *n, const char *p, int64_t elements, char *to);
-/* Whether operands are copies, and scratch for so many elements of them. */
+/* Whether operands are copies, and scratch for `elements` elements of them. */
 static inline bool gp_rnn_narrow(const gp_rnn_run *n) { return n->operand != n->dtype; }
 void *gp_rnn_operand_scratch(const gp_rnn_run *n, int64_t elements);
 bool gp_rnn_store(const gp_rnn_run *n, const gp_array *a, const char *p);

@@ -165,7 +165,7 @@ bool gp_cuda_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_cop
 }
 
 /* Takes one of this thread's deferred copies from the list; NULL: there is none. */
-static cuda_deferred_copy *take_deferred(gp_stream *s) {
+static cuda_deferred_copy *pop_deferred(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
     pthread_mutex_lock(&q->lock);
     cuda_deferred_copy **p = &q->deferred, *mine;
@@ -207,7 +207,7 @@ static bool copy_deferred(gp_stream *s, const cuda_deferred_copy *p) {
 }
 
 bool gp_cuda_deferred_copies(gp_stream *s, bool make) {
-    for (cuda_deferred_copy *p; (p = take_deferred(s)); free(p)) {
+    for (cuda_deferred_copy *p; (p = pop_deferred(s)); free(p)) {
         if (make) make = copy_deferred(s, p);
         gp_storage_unref(p->host);
     }

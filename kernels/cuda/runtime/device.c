@@ -312,7 +312,7 @@ bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket) {
     return true;
 }
 
-static bool drain_room(gp_stream *s) {
+static bool drain_half(gp_stream *s) {
     if (!may_wait(s)) return false;
     for (uint64_t t0 = gp_now_ns(); crowded(s, MAX_QUEUED / 2, MAX_STAGED / 2) && busy(s);
          poll_pause(t0))
@@ -363,7 +363,7 @@ static const gp_device_vt vt = {
     .busy = busy,
     .full = full,
     .drain = drain,
-    .drain_room = drain_room,
+    .drain_half = drain_half,
     .event_record = gp_cuda_event_record,
     .event_done = gp_cuda_event_done,
     .event_drain = event_drain,

@@ -19,7 +19,7 @@ static cuda_pool *pool_of(gp_device *dev, bool timed) {
 }
 
 /* An event, or NULL with *err. */
-static void *take_event(gp_device *dev, bool timed, cudaError_t *err) {
+static void *acquire_event(gp_device *dev, bool timed, cudaError_t *err) {
     cuda_device *d = gp_cuda_of(dev);
     cuda_pool *from = pool_of(dev, timed);
     pthread_mutex_lock(&d->lock);
@@ -31,33 +31,33 @@ static void *take_event(gp_device *dev, bool timed, cudaError_t *err) {
     return *err == cudaSuccess ? fresh : NULL;
 }
 
-static void put_event(gp_device *dev, bool timed, void *event) {
+static void release_event(gp_device *dev, bool timed, void *event) {
     cuda_device *d = gp_cuda_of(dev);
     cuda_pool *to = pool_of(dev, timed);
     pthread_mutex_lock(&d->lock);
-    bool room = to->n < CUDA_EVENTS;
-    if (room) to->event[to->n++] = event;
+    bool keep = to->n < CUDA_EVENTS;
+    if (keep) to->event[to->n++] = event;
     pthread_mutex_unlock(&d->lock);
-    if (!room) cudaEventDestroy((cudaEvent_t)event);
+    if (!keep) cudaEventDestroy((cudaEvent_t)event);
 }
 
 static void *need_event(gp_device *dev, bool timed) {
     cudaError_t err;
-    void *event = take_event(dev, timed, &err);
+    void *event = acquire_event(dev, timed, &err);
     if (!event) gp_cuda_call_ok(dev, (int)err, "cudaEventCreate");
     return event;
 }
 
 void *gp_cuda_event_acquire(gp_device *dev) { return need_event(dev, true); }
-void gp_cuda_event_release(gp_device *dev, void *event) { put_event(dev, true, event); }
+void gp_cuda_event_release(gp_device *dev, void *event) { release_event(dev, true, event); }
 
 void *gp_cuda_mark_try(gp_device *dev) {
     cudaError_t err;
-    void *event = take_event(dev, false, &err);
+    void *event = acquire_event(dev, false, &err);
     if (!event) cudaGetLastError();
     return event;
 }
-void gp_cuda_mark_release(gp_device *dev, void *event) { put_event(dev, false, event); }
+void gp_cuda_mark_release(gp_device *dev, void *event) { release_event(dev, false, event); }
 
 /* ---- one clock ---- */
 
@@ -135,7 +135,7 @@ typedef struct cuda_event {
 
 /* The device's clock as it is now, with a reference. A float of milliseconds is coarse after a
  * while: then the clocks are compared again. */
-static cuda_base *take_base(gp_device *dev) {
+static cuda_base *acquire_base(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
     bool late = gp_now_ns() - d->base->ns >= clock_late_ns;
@@ -157,12 +157,12 @@ gp_event *gp_cuda_event_record(gp_stream *s, bool timed) {
     cudaError_t err = cudaEventRecord((cudaEvent_t)event, (cudaStream_t)gp_cuda_queue(s)->stream);
     if (err != cudaSuccess) {
         free(e);
-        put_event(s->dev, timed, event);
+        release_event(s->dev, timed, event);
         return gp_cuda_failed(s, (int)err, "event"), NULL;
     }
     gp_cuda_queued(s, false);
     e->e = (gp_event){.stream = s, .ticket = atomic_load(&s->issued), .impl = event};
-    if (timed) e->base = take_base(s->dev);
+    if (timed) e->base = acquire_base(s->dev);
     return &e->e;
 }
 
@@ -209,7 +209,7 @@ uint64_t gp_cuda_event_ns(gp_device *dev, void *event) {
 
 void gp_cuda_event_free(gp_event *e) {
     cuda_base *base = ((cuda_event *)e)->base;
-    put_event(e->stream->dev, base != NULL, e->impl);
+    release_event(e->stream->dev, base != NULL, e->impl);
     base_unref(e->stream->dev, base);
     free(e);
 }

@@ -13,9 +13,9 @@ typedef struct cuda_graph {
     /* While it is built: the stream of each lane that it has, and events, of which the first is at
      * the beginning, and number 1 + i at the end of part i. */
     cudaStream_t lane[CUDA_LANES];
-    int now, part, nevents, room_events; /* the lane, and the part, of the calls; -1: no part */
+    int now, part, nevents, events_capacity; /* the lane, and the part, of the calls; -1: no part */
     void **event;
-    int nscratch, ntables, room_scratch, room_tables;
+    int nscratch, ntables, scratch_capacity, tables_capacity;
     gp_storage **scratch;
     cuda_block **tables;
 } cuda_graph;
@@ -26,27 +26,27 @@ bool gp_cuda_building(void) { return building != NULL; }
 void gp_cuda_unfit(void) { building->unfit = true; }
 
 /* Makes room for one more in an array of pointers. */
-static bool make_room(void *array, int n, int *room) {
+static bool reserve(void *array, int n, int *capacity) {
     void **at = array;
-    if (n < *room) return true;
-    int more = *room ? 2 * *room : 16;
+    if (n < *capacity) return true;
+    int more = *capacity ? 2 * *capacity : 16;
     void *to = realloc(*at, (size_t)more * sizeof(void *));
     if (!to) return building->unfit = true, false;
     *at = to;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
 bool gp_cuda_keep_scratch(gp_storage *st) {
     cuda_graph *g = building;
-    if (!make_room(&g->scratch, g->nscratch, &g->room_scratch)) return false;
+    if (!reserve(&g->scratch, g->nscratch, &g->scratch_capacity)) return false;
     g->scratch[g->nscratch++] = st;
     return true;
 }
 
 bool gp_cuda_keep_table(cuda_block *b) {
     cuda_graph *g = building;
-    if (!make_room(&g->tables, g->ntables, &g->room_tables)) return false;
+    if (!reserve(&g->tables, g->ntables, &g->tables_capacity)) return false;
     g->tables[g->ntables++] = b;
     return true;
 }
@@ -58,7 +58,7 @@ void *gp_cuda_graph_lane(void) { return building ? building->lane[building->now]
 /* An event at the end of the work of stream s so far, as number `at` of the graph's. */
 static bool record(cuda_graph *g, int at, cudaStream_t s) {
     while (g->nevents <= at) {
-        if (!make_room(&g->event, g->nevents, &g->room_events)) return false;
+        if (!reserve(&g->event, g->nevents, &g->events_capacity)) return false;
         g->event[g->nevents++] = NULL;
     }
     cudaEvent_t e = NULL;

@@ -145,7 +145,7 @@ bool gp_cuda_runs_again(const gp_call *c) {
     return now.no_memory && !now.again && repeatable(c) && !atomic_load(&c->stream->dev->dead);
 }
 
-static bool run(gp_call *c) {
+static bool launch_call(gp_call *c) {
     now.launched = 0;
     now.no_slot = now.no_memory = false;
     return gp_cuda_kernels[gp_op_id(c->op)](c) && !now.no_slot;
@@ -156,13 +156,13 @@ static bool run(gp_call *c) {
 static bool run_with_memory(gp_call *c) {
     int nscratch0 = nscratch;
     now.again = false;
-    if (run(c)) return true;
+    if (launch_call(c)) return true;
     if (!gp_cuda_runs_again(c) || gp_cuda_building()) return false;
     while (nscratch > nscratch0) gp_storage_unref(scratch[--nscratch]);
     if (!gp_alloc_release(c->stream->dev, c->name)) return false;
     gp_cuda_enter(c->stream->dev);
     now.again = true;
-    return run(c);
+    return launch_call(c);
 }
 
 bool gp_cuda_launch(gp_stream *s, gp_call *c) {

@@ -328,7 +328,7 @@ typedef struct handle {
 
 static struct {
     handle *of;
-    int n, room;
+    int n, capacity;
 } handles;
 
 void gp_lib_book(gp_lib lib, int64_t begin) {
@@ -344,11 +344,11 @@ static void *known(gp_lib lib, int device, cudaStream_t s) {
 }
 
 static bool remember(handle h) {
-    if (handles.n == handles.room) {
-        int room = handles.room ? 2 * handles.room : 16;
-        handle *more = (handle *)realloc(handles.of, (size_t)room * sizeof *more);
+    if (handles.n == handles.capacity) {
+        int capacity = handles.capacity ? 2 * handles.capacity : 16;
+        handle *more = (handle *)realloc(handles.of, (size_t)capacity * sizeof *more);
         if (!more) return gp_fail("%s: out of memory for a handle", libraries[h.lib].name);
-        handles.of = more, handles.room = room;
+        handles.of = more, handles.capacity = capacity;
     }
     handles.of[handles.n++] = h;
     return true;

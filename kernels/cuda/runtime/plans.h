@@ -1,7 +1,7 @@
 /* Plans of NVIDIA's libraries: descriptors, an algorithm, a graph, found again by the sizes and
- * types of the call that they were made for. One cache for each kind of plan holds as many as its
- * owner says; a further one takes the place of the one that was used longest ago. So a model whose
- * calls have fewer shapes than that plans each of them once, in whatever order they come.
+ * types of the call that they were made for. One cache for each kind of plan holds the number that
+ * its owner says; a further one takes the place of the one that was used longest ago. So a model
+ * whose calls have fewer shapes than that plans each of them once, in whatever order they come.
  *
  * A plan is a struct that begins with its key, which is compared byte by byte: the owner zeroes a
  * key, padding too, before it fills it. All functions are called with gp_lib_lock held; a plan

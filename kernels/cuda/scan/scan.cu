@@ -111,8 +111,8 @@ enum {
     PARTS = 1024,
     BLOCKS = 1024,
     WARP = 32,
-    SHORT = 1024, /* elements of a line for a warp */
-    SHORT_LINES = 64 /* there are at least so many of them */,
+    SHORT = 1024,     /* elements of a line for a warp */
+    SHORT_LINES = 64, /* the fewest lines that have a warp each */
     TALL = 8,       /* parts of adjacent lines in a block, which then has as many lines as a warp */
     AHEAD = 8,      /* elements that a thread reads before it adds the first */
     LEAST_ROWS = 64 /* of a part of adjacent lines */
@@ -168,18 +168,18 @@ __device__ static inline void write(const gp_scan_job &s, char *const *p, int64_
  * total. */
 template <class S>
 __device__ static inline typename S::Acc scan_block(typename S::Acc v, typename S::Acc *all) {
-    __shared__ typename S::Acc room[GP_THREADS];
+    __shared__ typename S::Acc shared[GP_THREADS];
     int t = (int)threadIdx.x;
-    room[t] = v;
+    shared[t] = v;
     for (int d = 1; d < GP_THREADS; d *= 2) {
         __syncthreads();
-        typename S::Acc before = room[t < d ? 0 : t - d];
+        typename S::Acc before = shared[t < d ? 0 : t - d];
         __syncthreads();
-        if (t >= d) room[t] = S::join(before, room[t]);
+        if (t >= d) shared[t] = S::join(before, shared[t]);
     }
     __syncthreads();
-    typename S::Acc before = t ? room[t - 1] : S::start();
-    *all = room[GP_THREADS - 1];
+    typename S::Acc before = t ? shared[t - 1] : S::start();
+    *all = shared[GP_THREADS - 1];
     __syncthreads();
     return before;
 }
@@ -298,8 +298,8 @@ template <class S> static bool run_lines(const gp_call *c, gp_scan_job s) {
     s.parts = parts < 2 ? 1 : parts > PARTS ? PARTS : (int)parts;
     uint32_t blocks = (uint32_t)(lines * s.parts);
     auto *line = line_kernel<S>;
-    auto run = [&](bool first) { return GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, first); };
-    return find_totals<S>(c, &s, [&] { return run(true); }) && run(false);
+    auto pass = [&](bool first) { return GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, first); };
+    return find_totals<S>(c, &s, [&] { return pass(true); }) && pass(false);
 }
 
 template <class S> static bool run_short_lines(const gp_call *c, gp_scan_job s) {
@@ -317,10 +317,10 @@ template <class S> static bool run_columns(const gp_call *c, gp_scan_job s) {
     unsigned tall = parts ? TALL : 1, wide = GP_THREADS / tall;
     dim3 grid(gp_blocks(lines, (int)wide), (unsigned)s.parts / tall);
     auto *column = column_kernel<S>;
-    auto run = [&](bool first) {
+    auto pass = [&](bool first) {
         return GP_LAUNCH(c, column, grid, dim3(wide, tall), 0, s, first);
     };
-    return find_totals<S>(c, &s, [&] { return run(true); }) && run(false);
+    return find_totals<S>(c, &s, [&] { return pass(true); }) && pass(false);
 }
 
 /* a without dim d. */
@@ -336,20 +336,20 @@ static gp_array without(const gp_array *a, int d) {
 /* The lines of n, which has the dims but that of s. */
 template <class S> static bool run_all(const gp_call *c, const gp_nest<3> &n, gp_scan_job s) {
     return gp_nest_run(n, [&](const gp_loop<3> &l, int64_t first) {
-        int64_t apart = l.stride[0][1];
+        int64_t spacing = l.stride[0][1];
         s.lines = l;
         if constexpr (S::ONCE) {
-            bool ok, known = gp_scan_once<S>(c, s, apart, &ok);
+            bool ok, known = gp_scan_once<S>(c, s, spacing, &ok);
             if (known) return ok;
         }
-        if (l.numel >= WARP && apart && apart < s.step[1]) return run_columns<S>(c, s);
+        if (l.numel >= WARP && spacing && spacing < s.step[1]) return run_columns<S>(c, s);
         return s.n <= SHORT && l.numel >= SHORT_LINES ? run_short_lines<S>(c, s)
                                                       : run_lines<S>(c, s);
     });
 }
 
 /* Arguments: x, a dim counted from 1. */
-template <class S> static bool run(const gp_call *c) {
+template <class S> static bool scan(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *whole[3] = {gp_out(c, 0), x, gp_out(c, c->nout == 2)};
     int d = (int)c->arg[1].i - 1;
     gp_array kept[3];
@@ -377,15 +377,16 @@ GP_C bool gp_cuda_running_sums(const gp_call *c, double *x, int64_t rows, int64_
 
 GP_C bool CUDA(cumsum)(const gp_call *c) {
     bool floats = gp_is_float((gp_dtype)gp_out(c, 0)->dtype);
-    return floats ? run<sums<double>>(c) : run<sums<int64_t>>(c);
+    return floats ? scan<sums<double>>(c) : scan<sums<int64_t>>(c);
 }
 GP_C bool CUDA(cumprod)(const gp_call *c) {
-    return gp_is_float((gp_dtype)gp_out(c, 0)->dtype) ? run<scaled_products>(c) : run<products>(c);
+    return gp_is_float((gp_dtype)gp_out(c, 0)->dtype) ? scan<scaled_products>(c)
+                                                      : scan<products>(c);
 }
-GP_C bool CUDA(logcumsumexp)(const gp_call *c) { return run<log_sums>(c); }
+GP_C bool CUDA(logcumsumexp)(const gp_call *c) { return scan<log_sums>(c); }
 
-template <class T> static bool most(const gp_call *c) { return run<bests<T, false>>(c); }
-template <class T> static bool least(const gp_call *c) { return run<bests<T, true>>(c); }
+template <class T> static bool most(const gp_call *c) { return scan<bests<T, false>>(c); }
+template <class T> static bool least(const gp_call *c) { return scan<bests<T, true>>(c); }
 GP_C bool CUDA(cummax)(const gp_call *c) {
     return GP_BY_COMPUTE((gp_dtype)gp_in(c, 0)->dtype, most, c);
 }

@@ -20,8 +20,8 @@ __device__ static inline void gp_scan_line(const gp_scan_job &s, uint32_t line, 
     for (int k = 0; k < 3; k++) p[k] = s.lines.data[k] + off[k];
 }
 
-/* Lane `from`'s v, or, relative, that of the lane so many before this one (this one's where there
- * is none). Called by all of the warp. */
+/* Lane `from`'s v, or, relative, that of the lane `from` lanes before this one (this one's where
+ * there is none). Called by all of the warp. */
 template <class A> __device__ static inline A gp_lane_value(A v, int from, bool relative) {
     enum { WORDS = (sizeof(A) + 7) / 8 };
     unsigned long long word[WORDS] = {};

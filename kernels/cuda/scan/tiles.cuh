@@ -165,8 +165,8 @@ struct gp_tile_position {
 /* Publishes the sums of the 32 and the 1024 tiles that end with one whose sum is `own`. Called by
  * the second and the third warp. */
 template <class S>
-__device__ static inline void gp_tell(const gp_tiles &t, const gp_tile_position &at,
-                                      typename S::Acc own) {
+__device__ static inline void gp_publish_tile(const gp_tiles &t, const gp_tile_position &at,
+                                              typename S::Acc own) {
     typedef typename S::Acc Acc;
     uint32_t warp = threadIdx.x / GP_WARP;
     bool lead = threadIdx.x % GP_WARP == 0;
@@ -201,7 +201,7 @@ __device__ static inline void gp_look_back(const gp_tiles &t, const gp_tile_posi
 
 /* W vectors of each lane of a warp in shared memory: as they are in global memory, lane by lane, or
  * all of a lane adjacent. Neighbours of eight are exchanged so that neither way meets in a bank. */
-__device__ static inline int gp_room_at(int j) { return j ^ (j >> 3 & 7); }
+__device__ static inline int gp_swizzled(int j) { return j ^ (j >> 3 & 7); }
 
 /* A block's tile. */
 template <class S, int D, int W> struct gp_tile {
@@ -231,11 +231,11 @@ template <class S, int D, int W> struct gp_tile {
         cells *mine = kept + warp * (W * GP_WARP);
         Acc sum = S::start();
 #pragma unroll
-        for (int k = 0; k < W; k++) mine[gp_room_at(k * GP_WARP + lane)] = raw[k];
+        for (int k = 0; k < W; k++) mine[gp_swizzled(k * GP_WARP + lane)] = raw[k];
         __syncwarp();
 #pragma unroll
         for (int k = 0; k < W; k++) {
-            cells some = mine[gp_room_at(lane * W + k)];
+            cells some = mine[gp_swizzled(lane * W + k)];
 #pragma unroll
             for (int j = 0; j < V; j++) sum = S::join(sum, gp_cell_value<S, D>(some.v[j]));
         }
@@ -258,18 +258,18 @@ template <class S, int D, int W> struct gp_tile {
         sum = S::join(sum, left[threadIdx.x]);
 #pragma unroll
         for (int k = 0; k < W; k++) {
-            cells some = mine[gp_room_at(lane * W + k)];
+            cells some = mine[gp_swizzled(lane * W + k)];
 #pragma unroll
             for (int j = 0; j < V; j++) {
                 sum = S::join(sum, gp_cell_value<S, D>(some.v[j]));
                 gp_store_as<typename S::T>(&some.v[j], (gp_dtype)D, S::value(sum));
             }
-            mine[gp_room_at(lane * W + k)] = some;
+            mine[gp_swizzled(lane * W + k)] = some;
         }
         __syncwarp();
 #pragma unroll
         for (int k = 0; k < W; k++)
-            gp_write_cells<D>(p[0], at(here.part, k), s.n, mine[gp_room_at(k * GP_WARP + lane)]);
+            gp_write_cells<D>(p[0], at(here.part, k), s.n, mine[gp_swizzled(k * GP_WARP + lane)]);
         __syncwarp(); /* the next tile may be kept here */
     }
 };
@@ -282,19 +282,19 @@ __global__ static void
 __launch_bounds__(GP_THREADS, gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type)))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
-    typedef gp_tile<S, D, W> room;
-    __shared__ room tiles[2];
-    __shared__ Acc sums[3][room::WARPS], before[3];
+    typedef gp_tile<S, D, W> tile_of;
+    __shared__ tile_of tiles[2];
+    __shared__ Acc sums[3][tile_of::WARPS], before[3];
     __shared__ uint32_t next[2];
     const int warp = (int)threadIdx.x / GP_WARP;
     const bool lead = threadIdx.x == 0;
-    typename room::cells raw[W];
+    typename tile_of::cells raw[W];
     uint32_t last = t.all, tile, follows, coming = 0; /* coming: lead's, not yet told */
     int half = 0, now = 0, then = 2; /* of tiles; of sums: this tile's, the last's */
     if (lead) next[1] = atomicAdd(t.ticket, 1u);
     __syncthreads();
     tile = next[1];
-    room::read(s, t, tile, raw);
+    tile_of::read(s, t, tile, raw);
     if (lead) coming = atomicAdd(t.ticket, 1u);
     for (; tile < t.all || last < t.all; last = tile, tile = follows, half ^= 1) {
         Acc own = S::start(), sum = S::start();
@@ -305,11 +305,11 @@ __launch_bounds__(GP_THREADS, gp_tile_blocks(W, sizeof(typename gp_scan_element<
         __syncthreads();
         follows = next[half];
         if (looks && tile < t.all) {
-            for (int k = 0; k < room::WARPS; k++) own = S::join(own, sums[now][k]);
+            for (int k = 0; k < tile_of::WARPS; k++) own = S::join(own, sums[now][k]);
             if (lead) gp_publish(t, here.tiles + here.part, own);
         }
-        room::read(s, t, follows, raw);
-        if (looks && tile < t.all && warp > 0) gp_tell<S>(t, here, own);
+        tile_of::read(s, t, follows, raw);
+        if (looks && tile < t.all && warp > 0) gp_publish_tile<S>(t, here, own);
         if (looks && last < t.all) gp_look_back<S>(t, at, before);
         __syncthreads();
         if (lead) coming = atomicAdd(t.ticket, 1u);
@@ -383,7 +383,7 @@ __global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_j
     typedef typename S::Acc Acc;
     typedef typename gp_cells<D>::M M;
     enum { WARPS = GP_THREADS / GP_WARP, ROWS = sizeof(M) > 4 ? 8 : 16 };
-    __shared__ Acc room[2][WARPS][GP_WARP];
+    __shared__ Acc tile_of[2][WARPS][GP_WARP];
     int warp = (int)threadIdx.x / GP_WARP, lane = (int)threadIdx.x % GP_WARP, turn = 0;
     uint32_t line = blockIdx.x * GP_WARP + lane;
     bool live = line < s.lines.numel;
@@ -404,12 +404,12 @@ __global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_j
         load(at + WARPS * ROWS);
 #pragma unroll
         for (int k = 0; k < ROWS; k++) own = S::join(own, gp_cell_value<S, D>(raw[k]));
-        room[turn][warp][lane] = own;
+        tile_of[turn][warp][lane] = own;
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < WARPS; k++) {
             if (k == warp) own = sum;
-            sum = S::join(sum, room[turn][k][lane]);
+            sum = S::join(sum, tile_of[turn][k][lane]);
         }
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
@@ -423,8 +423,8 @@ __global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_j
 
 /* ---- the driver ---- */
 
-/* So many strips have enough bytes on their way, and so many rows a block; lines that are longer
- * have tiles, of the larger kind from so many elements on. */
+/* Strips that have enough bytes in flight, and rows of a block; elements from which lines have
+ * tiles, and from which those are of the larger kind. */
 enum { GP_STRIPS = 128, GP_STRIP_ROWS = 64, GP_SHORT_LINE = 1024, GP_LONG_LINE = 4096 };
 
 /* Whether all lines begin at a vector and their elements are adjacent. */
@@ -439,10 +439,10 @@ static inline bool gp_scan_in_vectors(const gp_scan_job &s) {
 }
 
 template <class S, int D>
-static bool gp_scan_cells(const gp_call *c, const gp_scan_job &s, int64_t apart, bool *ok) {
+static bool gp_scan_cells(const gp_call *c, const gp_scan_job &s, int64_t spacing, bool *ok) {
     enum { ROW = GP_WARP * gp_cells<D>::V };
     int64_t lines = s.lines.numel;
-    if (lines >= GP_WARP && apart && apart < s.step[1]) {
+    if (lines >= GP_WARP && spacing && spacing < s.step[1]) {
         auto *strips = gp_scan_strips<S, D>;
         if (lines < GP_STRIPS * GP_WARP || s.n < GP_STRIP_ROWS) return false;
         *ok = GP_LAUNCH(c, strips, gp_blocks(lines, GP_WARP), GP_THREADS, 0, s);
@@ -459,15 +459,15 @@ static bool gp_scan_cells(const gp_call *c, const gp_scan_job &s, int64_t apart,
 /* Runs s where a kernel above serves it, *ok telling how that went; otherwise false. apart: bytes
  * between lines. */
 template <class S>
-static bool gp_scan_once(const gp_call *c, const gp_scan_job &s, int64_t apart, bool *ok) {
+static bool gp_scan_once(const gp_call *c, const gp_scan_job &s, int64_t spacing, bool *ok) {
     if (s.to != s.from) return false;
     if constexpr (std::is_same<typename S::T, int64_t>::value)
-        return s.to == GP_i64 && gp_scan_cells<S, GP_i64>(c, s, apart, ok);
+        return s.to == GP_i64 && gp_scan_cells<S, GP_i64>(c, s, spacing, ok);
     else switch (s.to) {
-        case GP_f32: return gp_scan_cells<S, GP_f32>(c, s, apart, ok);
-        case GP_f64: return gp_scan_cells<S, GP_f64>(c, s, apart, ok);
-        case GP_f16: return gp_scan_cells<S, GP_f16>(c, s, apart, ok);
-        case GP_bf16: return gp_scan_cells<S, GP_bf16>(c, s, apart, ok);
+        case GP_f32: return gp_scan_cells<S, GP_f32>(c, s, spacing, ok);
+        case GP_f64: return gp_scan_cells<S, GP_f64>(c, s, spacing, ok);
+        case GP_f16: return gp_scan_cells<S, GP_f16>(c, s, spacing, ok);
+        case GP_bf16: return gp_scan_cells<S, GP_bf16>(c, s, spacing, ok);
         default: return false;
         }
 }

@@ -19,9 +19,9 @@ static bool sort(const gp_call *c, K **keys, uint32_t **at, int64_t n, int bits)
     if (!gp_cuda_ok(
             c, cub::DeviceRadixSort::SortPairs(NULL, bytes, k, a, (uint32_t)n, 0, bits, stream)))
         return false;
-    void *room = gp_cuda_scratch(c, bytes);
-    if (!room || !gp_cuda_ok(c, cub::DeviceRadixSort::SortPairs(room, bytes, k, a, (uint32_t)n, 0,
-                                                                bits, stream)))
+    void *workspace = gp_cuda_scratch(c, bytes);
+    if (!workspace || !gp_cuda_ok(c, cub::DeviceRadixSort::SortPairs(workspace, bytes, k, a,
+                                                                     (uint32_t)n, 0, bits, stream)))
         return false;
     *keys = k.Current(), *at = a.Current();
     return true;
@@ -39,8 +39,9 @@ template <class N> static bool scan(const gp_call *c, int64_t *p, N n) {
     size_t bytes = 0;
     cudaStream_t stream = gp_cuda_stream(c);
     if (!gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(NULL, bytes, p, p, n, stream))) return false;
-    void *room = gp_cuda_scratch(c, bytes);
-    return room && gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(room, bytes, p, p, n, stream));
+    void *workspace = gp_cuda_scratch(c, bytes);
+    return workspace &&
+           gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(workspace, bytes, p, p, n, stream));
 }
 
 bool gp_cuda_scan(const gp_call *c, int64_t *p, int64_t n) {

@@ -24,9 +24,9 @@ __device__ static uint32_t bound(const choice &c, uint32_t lo, uint32_t hi, uint
     return lo;
 }
 
-__device__ static void put(const choice &c, uint32_t line, uint32_t place) {
+__device__ static void store(const choice &c, uint32_t line, uint32_t position) {
     int64_t off[1];
-    uint32_t e = c.at[place];
+    uint32_t e = c.at[position];
     gp_offsets(c.s.x, e, off);
     gp_copy_element(c.values + line * gp_bytes_of(c.s.dt), c.s.x.data[0] + off[0],
                     gp_bytes_of(c.s.dt));
@@ -41,7 +41,7 @@ static __global__ void choose_median(choice c, uint32_t lines) {
     uint32_t nans = c.nan ? bound(c, from, end, c.nan, false) : end,
              k = from + (nans - from - 1) / 2;
     if (nans < end && (c.what == MEDIAN || nans == from)) k = nans;
-    put(c, line, bound(c, from, k, gp_line_key(c.s, c.at, k), false));
+    store(c, line, bound(c, from, k, gp_line_key(c.s, c.at, k), false));
 }
 
 /* One block per line: the longest run of equal keys, the first of several; NaNs do not equal each
@@ -59,7 +59,7 @@ static __global__ void choose_mode(choice c) {
     if (most < longest) best = end;
     best = end - gp_group_reduce(end - best, blockDim.x, gp_max());
     if (threadIdx.x == 0)
-        put(c, blockIdx.x, bound(c, best, end, gp_line_key(c.s, c.at, best), true) - 1);
+        store(c, blockIdx.x, bound(c, best, end, gp_line_key(c.s, c.at, best), true) - 1);
 }
 
 static __global__ void fill_nan(char *to, gp_dtype dt, int64_t n) {
@@ -74,7 +74,7 @@ static uint64_t nan_key(gp_dtype dt) {
 
 /* Arguments: x, dim (0-based; -1: all of the temporary, which is contiguous). The outputs are
  * contiguous, too. */
-static bool run(const gp_call *c, kind what) {
+static bool median_of_lines(const gp_call *c, kind what) {
     int d = (int)c->arg[1].i;
     bool whole = d < 0;
     const gp_array *values = gp_out(c, 0);
@@ -96,6 +96,6 @@ static bool run(const gp_call *c, kind what) {
     return GP_LAUNCH(c, choose_mode, lines, threads, 0, k);
 }
 
-GP_C bool CUDA(median)(const gp_call *c) { return run(c, MEDIAN); }
-GP_C bool CUDA(nanmedian)(const gp_call *c) { return run(c, NANMEDIAN); }
-GP_C bool CUDA(mode)(const gp_call *c) { return run(c, MODE); }
+GP_C bool CUDA(median)(const gp_call *c) { return median_of_lines(c, MEDIAN); }
+GP_C bool CUDA(nanmedian)(const gp_call *c) { return median_of_lines(c, NANMEDIAN); }
+GP_C bool CUDA(mode)(const gp_call *c) { return median_of_lines(c, MODE); }

@@ -13,7 +13,7 @@ enum {
     GP_NET_ALL = GP_THREADS * GP_NET_EACH,
     GP_NET_BITS = 11,
     GP_NET_STEP = GP_THREADS + 4,
-    GP_NET_ROOM = GP_NET_EACH * GP_NET_STEP
+    GP_NET_SHARED = GP_NET_EACH * GP_NET_STEP
 };
 static_assert(GP_NET_ALL == 1 << GP_NET_BITS, "a place fits its bits");
 
@@ -39,7 +39,7 @@ template <int MASK, class C> __device__ static inline void gp_net_own(C (&v)[GP_
 /* Orders numbers of different threads, those whose numbers differ in `mask`; where MIRROR, the
  * first of one is compared with the last of the other. */
 template <bool MIRROR, class C>
-__device__ static inline void gp_net_other(C (&v)[GP_NET_EACH], C *room, uint32_t mask) {
+__device__ static inline void gp_net_other(C (&v)[GP_NET_EACH], C *shared, uint32_t mask) {
     const uint32_t me = threadIdx.x, other = me ^ mask;
     C o[GP_NET_EACH];
     if (mask < 32) {
@@ -49,11 +49,11 @@ __device__ static inline void gp_net_other(C (&v)[GP_NET_EACH], C *room, uint32_
     } else {
         __syncthreads();
 #pragma unroll
-        for (int e = 0; e < GP_NET_EACH; e++) room[e * GP_NET_STEP + me] = v[e];
+        for (int e = 0; e < GP_NET_EACH; e++) shared[e * GP_NET_STEP + me] = v[e];
         __syncthreads();
 #pragma unroll
         for (int e = 0; e < GP_NET_EACH; e++)
-            o[e] = room[(MIRROR ? GP_NET_EACH - 1 - e : e) * GP_NET_STEP + other];
+            o[e] = shared[(MIRROR ? GP_NET_EACH - 1 - e : e) * GP_NET_STEP + other];
     }
 #pragma unroll
     for (int e = 0; e < GP_NET_EACH; e++) v[e] = (o[e] < v[e]) == (me < other) ? o[e] : v[e];
@@ -62,24 +62,24 @@ __device__ static inline void gp_net_other(C (&v)[GP_NET_EACH], C *room, uint32_
 /* Sorts each group of `slots` numbers (gp_net_slots) and leaves them in room: see gp_net_at. All
  * threads call it. Numbers must differ, for the order of equal ones is not kept. */
 template <class C>
-__device__ static inline void gp_net_sort(C (&v)[GP_NET_EACH], C *room, uint32_t slots) {
+__device__ static inline void gp_net_sort(C (&v)[GP_NET_EACH], C *shared, uint32_t slots) {
     gp_net_own<1>(v);
     gp_net_own<3>(v), gp_net_own<1>(v);
     gp_net_own<7>(v), gp_net_own<2>(v), gp_net_own<1>(v);
     for (uint32_t threads = 2; threads * GP_NET_EACH <= slots; threads *= 2) {
-        gp_net_other<true>(v, room, threads - 1);
-        for (uint32_t mask = threads / 4; mask > 0; mask /= 2) gp_net_other<false>(v, room, mask);
+        gp_net_other<true>(v, shared, threads - 1);
+        for (uint32_t mask = threads / 4; mask > 0; mask /= 2) gp_net_other<false>(v, shared, mask);
         gp_net_own<4>(v), gp_net_own<2>(v), gp_net_own<1>(v);
     }
     __syncthreads();
 #pragma unroll
-    for (int e = 0; e < GP_NET_EACH; e++) room[e * GP_NET_STEP + threadIdx.x] = v[e];
+    for (int e = 0; e < GP_NET_EACH; e++) shared[e * GP_NET_STEP + threadIdx.x] = v[e];
     __syncthreads();
 }
 
 /* Number i of the block's sorted ones. */
-template <class C> __device__ static inline C gp_net_at(const C *room, uint32_t i) {
-    return room[i % GP_NET_EACH * GP_NET_STEP + i / GP_NET_EACH];
+template <class C> __device__ static inline C gp_net_at(const C *shared, uint32_t i) {
+    return shared[i % GP_NET_EACH * GP_NET_STEP + i / GP_NET_EACH];
 }
 
 #endif

@@ -82,7 +82,7 @@ static bool run_kept(const gp_call *c, const search &s) {
 }
 
 /* c->tmp: the sequence and the values, in one dtype. */
-static bool run(const gp_call *c) {
+static bool search_all(const gp_call *c) {
     const gp_array *lines = c->tmpa[0], *values = c->tmpa[1], *out = gp_out(c, 0);
     search s = {lines->data,
                 values->data,
@@ -99,5 +99,5 @@ static bool run(const gp_call *c) {
     return GP_LAUNCH(c, find, gp_blocks(s.numel), GP_THREADS, 0, s);
 }
 
-GP_C bool CUDA(searchsorted)(const gp_call *c) { return run(c); }
-GP_C bool CUDA(bucketize)(const gp_call *c) { return run(c); }
+GP_C bool CUDA(searchsorted)(const gp_call *c) { return search_all(c); }
+GP_C bool CUDA(bucketize)(const gp_call *c) { return search_all(c); }

@@ -7,7 +7,7 @@
 template <class C>
 static __global__ void __launch_bounds__(GP_THREADS)
     sort_slots(gp_sort_lines s, uint32_t slots, uint32_t lines, uint32_t *keys, uint32_t *at) {
-    __shared__ C room[GP_NET_ROOM];
+    __shared__ C shared[GP_NET_SHARED];
     const uint32_t threads = slots / GP_NET_EACH, group = threadIdx.x / threads,
                    me = threadIdx.x % threads, line = blockIdx.x * (GP_THREADS / threads) + group,
                    from = line < lines ? line * s.n : 0;
@@ -27,13 +27,13 @@ static __global__ void __launch_bounds__(GP_THREADS)
         v[e] = (C)((gp_key_of(bits[e], s.dt) ^ s.flip) << GP_NET_BITS | i);
         if (i >= s.n) v[e] = (C) ~(C)0;
     }
-    gp_net_sort(v, room, slots);
+    gp_net_sort(v, shared, slots);
     if (line >= lines) return;
 #pragma unroll
     for (int e = 0; e < GP_NET_EACH; e++) {
         uint32_t i = e * threads + me;
         if (i >= s.n) return;
-        C one = gp_net_at(room, group * slots + i);
+        C one = gp_net_at(shared, group * slots + i);
         keys[from + i] = (uint32_t)(one >> GP_NET_BITS);
         at[from + i] = from + (uint32_t)(one & (GP_NET_ALL - 1));
     }

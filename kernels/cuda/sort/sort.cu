@@ -78,14 +78,14 @@ static bool sort_narrow(const gp_call *c, gp_sort_lines *s, part p, int bits, ui
 /* Keys of 64 bits have no space for the line: a second, stable sort brings lines together. */
 static bool sort_wide(const gp_call *c, gp_sort_lines *s, part p, int line_bits, uint32_t **at) {
     uint32_t n = p.numel;
-    bool room = s->bits + line_bits <= 64;
+    bool line_fits = s->bits + line_bits <= 64;
     uint64_t *keys = (uint64_t *)gp_cuda_scratch(c, (size_t)n * 8);
     auto kernel = make_keys<uint64_t>;
-    if (!keys || !GP_LAUNCH(c, kernel, gp_blocks(n), GP_THREADS, 0, *s, p, room, keys, *at) ||
-        !gp_cuda_sort64(c, &keys, at, n, room ? s->bits + line_bits : s->bits))
+    if (!keys || !GP_LAUNCH(c, kernel, gp_blocks(n), GP_THREADS, 0, *s, p, line_fits, keys, *at) ||
+        !gp_cuda_sort64(c, &keys, at, n, line_fits ? s->bits + line_bits : s->bits))
         return false;
-    if (room) s->keys = keys, s->key_bytes = 8;
-    if (room) return true;
+    if (line_fits) s->keys = keys, s->key_bytes = 8;
+    if (line_fits) return true;
     uint32_t *by_line = (uint32_t *)gp_cuda_scratch(c, (size_t)n * 4);
     return by_line && GP_LAUNCH(c, line_keys, gp_blocks(n), GP_THREADS, 0, *at, s->n, n, by_line) &&
            gp_cuda_sort32(c, &by_line, at, n, line_bits);
@@ -125,7 +125,7 @@ static bool open_lines(const gp_call *c, const gp_array *x, int d, bool descendi
 
 /* Whether to copy lines along d, for elements of a line are not adjacent: read or written where
  * they are, each costs a sector of memory. Not those whose copies would take gigabytes. */
-static bool apart(const gp_array *a, int d) {
+static bool separate(const gp_array *a, int d) {
     return a->ndim > 1 && a->numel > a->dim[d] && a->dim[d] > 1 && a->stride[d] != 1 &&
            a->numel <= 1 << 28;
 }
@@ -143,7 +143,7 @@ static bool adjacent(const gp_call *c, const gp_array *a, gp_array *to) {
 bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending,
                         gp_sort_lines *s, uint32_t **at) {
     gp_array lines;
-    if (apart(x, d)) {
+    if (separate(x, d)) {
         gp_array xt = turned(x, d);
         if (!adjacent(c, &xt, &lines) || !gp_cuda_copy_array(c, &lines, &xt)) return false;
         x = &lines, d = lines.ndim - 1;
@@ -182,9 +182,9 @@ __device__ static inline int keys_ahead(const gp_sort_lines &s, const char *line
     return have;
 }
 
-/* Adds to *kth the digit of the element that `left` counts among those with its higher digits, of
- * whose 256 digits there are so many each; *left becomes its number among those with that digit.
- * Called by the first warp. */
+/* Adds to *kth the digit of the element that `left` counts among those with its higher digits;
+ * digits: how often each of the 256 occurs among those. *left becomes its number among those with
+ * that digit. Called by the first warp. */
 template <class K>
 __device__ static inline void find_digit(const uint32_t *digits, uint32_t *left, K *kth,
                                          int shift) {
@@ -276,11 +276,12 @@ __device__ static inline void bits_of(const char *const (&p)[N], K (&to)[N]) {
  * place(i): of element i in its line. Beyond m: the largest key. */
 template <class K, int N, class F>
 __device__ static inline void part_keys(const gp_sort_lines &s, const char *line, uint32_t m,
-                                        F place, K (&key)[N]) {
+                                        F position_of, K (&key)[N]) {
     const uint32_t mine = threadIdx.x / 32 * 32 * N + threadIdx.x % 32;
     const char *p[N];
 #pragma unroll
-    for (int j = 0; j < N; j++) p[j] = line + place(mine + j * 32 < m ? mine + j * 32 : 0) * s.step;
+    for (int j = 0; j < N; j++)
+        p[j] = line + position_of(mine + j * 32 < m ? mine + j * 32 : 0) * s.step;
     switch (gp_bytes_of(s.dt)) {
     case 8: bits_of<uint64_t>(p, key); break;
     case 4: bits_of<uint32_t>(p, key); break;
@@ -331,12 +332,12 @@ static __global__ void __launch_bounds__(GP_THREADS)
                    first = (uint32_t)((uint64_t)p.per * part / p.parts),
                    end = (uint32_t)((uint64_t)p.per * (part + 1) / p.parts);
     const uint32_t *chosen = p.chosen + (CHOSEN ? line * p.per : 0);
-    auto place = [&](uint32_t i) {
+    auto position_of = [&](uint32_t i) {
         return (int64_t)(CHOSEN ? chosen[first + i] - line * s.n : first + i);
     };
     K key[EACH];
     uint32_t left, l = 0, e = 0;
-    part_keys(s, line_at(s, line * s.n), end - first, place, key);
+    part_keys(s, line_at(s, line * s.n), end - first, position_of, key);
     const K kth = kth_key(key, s.bits, p.k, &left);
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
@@ -356,7 +357,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
         bool is = below >> lane & 1, ties = equal >> lane & 1 && tie < left;
         if (is || ties) {
             uint32_t i = 32 * (warp * EACH + j) + lane;
-            to[mine + (tie < left ? tie : left)] = (uint32_t)place(i) + line * s.n;
+            to[mine + (tie < left ? tie : left)] = (uint32_t)position_of(i) + line * s.n;
         }
         l += __popc(below), e += __popc(equal);
     }
@@ -409,8 +410,8 @@ static bool select_part(const gp_call *c, gp_sort_lines *s, int64_t first, int64
 
 /* Elements first … first + count of each sorted line along d, to values and indices (either may be
  * NULL), which have x's dims but `count` in d, or lack d where count is 1. */
-static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t count,
-                const gp_array *values, const gp_array *indices) {
+static bool select_sorted(const gp_call *c, int d, bool descending, int64_t first, int64_t count,
+                          const gp_array *values, const gp_array *indices) {
     const gp_array *x = gp_in(c, 0), *any = values ? values : indices;
     gp_sort_lines s;
     uint32_t *at;
@@ -428,7 +429,8 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
         : few    ? !select_part(c, &s, first, count, &at)
                  : !gp_cuda_sort_lines(c, x, d, descending, &s, &at))
         return false;
-    bool copied[2] = {whole && values && apart(values, d), whole && indices && apart(indices, d)};
+    bool copied[2] = {whole && values && separate(values, d),
+                      whole && indices && separate(indices, d)};
     gp_array to[2] = {v, ix};
     if ((copied[0] && !adjacent(c, &to[0], &v)) || (copied[1] && !adjacent(c, &to[1], &ix)))
         return false;
@@ -450,7 +452,8 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
 static bool all_of(const gp_call *c, const gp_array *values, const gp_array *indices) {
     const gp_array *x = gp_in(c, 0);
     int d = (int)c->arg[1].i - 1;
-    return run(c, d, gp_given(c, 2) && c->arg[2].i, 0, x->ndim ? x->dim[d] : 1, values, indices);
+    return select_sorted(c, d, gp_given(c, 2) && c->arg[2].i, 0, x->ndim ? x->dim[d] : 1, values,
+                         indices);
 }
 
 GP_C bool CUDA(sort)(const gp_call *c) { return all_of(c, gp_out(c, 0), gp_out(c, 1)); }
@@ -459,8 +462,10 @@ GP_C bool CUDA(argsort)(const gp_call *c) { return all_of(c, NULL, gp_out(c, 0))
 
 /* Arguments: x, k, dim, largest. */
 GP_C bool CUDA(topk)(const gp_call *c) {
-    return run(c, (int)c->arg[2].i - 1, c->arg[3].i, 0, c->arg[1].i, gp_out(c, 0), gp_out(c, 1));
+    return select_sorted(c, (int)c->arg[2].i - 1, c->arg[3].i, 0, c->arg[1].i, gp_out(c, 0),
+                         gp_out(c, 1));
 }
 GP_C bool CUDA(kthvalue)(const gp_call *c) {
-    return run(c, (int)c->arg[2].i - 1, false, c->arg[1].i - 1, 1, gp_out(c, 0), gp_out(c, 1));
+    return select_sorted(c, (int)c->arg[2].i - 1, false, c->arg[1].i - 1, 1, gp_out(c, 0),
+                         gp_out(c, 1));
 }

@@ -57,7 +57,7 @@ static __global__ void count_runs(runs r) {
 }
 
 /* Array 0: the output with its runs first; first: number of the part's first element. */
-static __global__ void take_rows(gp_loop<1> l, runs r, gp_wide_divider width, int64_t first) {
+static __global__ void copy_rows(gp_loop<1> l, runs r, gp_wide_divider width, int64_t first) {
     uint32_t i = gp_element();
     int64_t off[1], at = first + i;
     if (i >= l.numel) return;
@@ -113,7 +113,7 @@ template <class E> struct take_run {
     }
 };
 template <class E>
-static bool take_runs(const gp_call *c, const gp_compaction *w, const runs *r, char *to) {
+static bool list_runs(const gp_call *c, const gp_compaction *w, const runs *r, char *to) {
     return gp_compaction_run(c, w, take_run<E>{(E *)(void *)to, *r});
 }
 
@@ -135,7 +135,7 @@ static bool walk_begin(const gp_call *c, runs *r, const gp_array *x, gp_compacti
 
 static bool walk_runs(const gp_call *c, const runs *r, const gp_compaction *w, const gp_array *to) {
     if (r->exact && !GP_LAUNCH(c, check_total, 1, 1, 0, *r)) return false;
-    return GP_BY_SIZE(r->size, take_runs, c, w, r, to->data) &&
+    return GP_BY_SIZE(r->size, list_runs, c, w, r, to->data) &&
            (!r->counts || GP_LAUNCH(c, count_runs, gp_blocks(r->most), GP_THREADS, 0, *r));
 }
 
@@ -158,14 +158,14 @@ static bool write_runs(const gp_call *c, const runs *r, const gp_array *to) {
     const gp_array *const one[1] = {to};
     gp_wide_divider width = gp_divide_up_to(to->numel, r->width);
     return gp_nest_run(gp_nest_of<1>(one, true), [&](gp_loop<1> l, int64_t first) {
-        return GP_LAUNCH(c, take_rows, gp_blocks(l.numel), GP_THREADS, 0, l, *r, width, first);
+        return GP_LAUNCH(c, copy_rows, gp_blocks(l.numel), GP_THREADS, 0, l, *r, width, first);
     });
 }
 
 /* tmp[0]: elements, or slices as rows; arguments inverse_at and the next: which others are wanted;
  * d: the dim of slices, or 0. */
-static bool run(const gp_call *c, const gp_array *order, int inverse_at, int d,
-                const char *const *texts) {
+static bool list_unique(const gp_call *c, const gp_array *order, int inverse_at, int d,
+                        const char *const *texts) {
     const gp_array *x = c->tmpa[0], *out = gp_out(c, 0);
     gp_array to = fronted(out, d);
     int next = 1;
@@ -208,7 +208,7 @@ GP_C bool CUDA(distinct)(const gp_call *c) {
 }
 
 /* Copies what distinct left: the elements and, if asked for, their counts. */
-static bool take_distinct(const gp_call *c) {
+static bool list_distinct(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         gp_array front = *gp_out(c, i);
         front.data = c->tmpa[i]->data;
@@ -218,10 +218,11 @@ static bool take_distinct(const gp_call *c) {
 }
 
 GP_C bool CUDA(unique)(const gp_call *c) {
-    if (!gp_given(c, 4) && !(gp_given(c, 2) && c->arg[2].i)) return take_distinct(c);
-    return run(c, c->ntmp > 1 ? c->tmpa[1] : NULL, 2, gp_given(c, 4) ? (int)c->arg[4].i - 1 : 0,
-               texts_unique);
+    if (!gp_given(c, 4) && !(gp_given(c, 2) && c->arg[2].i)) return list_distinct(c);
+    return list_unique(c, c->ntmp > 1 ? c->tmpa[1] : NULL, 2,
+                       gp_given(c, 4) ? (int)c->arg[4].i - 1 : 0, texts_unique);
 }
 GP_C bool CUDA(unique_consecutive)(const gp_call *c) {
-    return run(c, NULL, 1, gp_given(c, 3) ? (int)c->arg[3].i - 1 : 0, texts_unique_consecutive);
+    return list_unique(c, NULL, 1, gp_given(c, 3) ? (int)c->arg[3].i - 1 : 0,
+                       texts_unique_consecutive);
 }

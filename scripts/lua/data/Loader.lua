@@ -114,7 +114,7 @@ local function order(size, shuffle, seed, epoch)
     end
 end
 
--- The samples of a rank of n, from 0: every nth of the order, as many as every other rank's.
+-- The samples of a rank of n, from 0: every nth of the order, the same number on all ranks.
 local function part_of(next_index, size, rank, n, drop_last)
     local rounds = drop_last and size // n or (size + n - 1) // n
     local i, at, first = 0, 0, {}
@@ -177,7 +177,7 @@ local function start_pass(self, ...)
     local pending, over = 0, false
 
     local function fill()
-        while not over and team:room() do
+        while not over and team:accepts() do
             local indices = {}
             for k = 1, self.batch do
                 indices[k] = next_index()
@@ -202,7 +202,7 @@ local function start_pass(self, ...)
         fill()
         if pending == 0 then team:stop() return end
         pending = pending - 1
-        return keep_going(team:take())
+        return keep_going(team:next())
     end, nil, nil, team
 end
 

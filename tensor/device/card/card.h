@@ -59,7 +59,7 @@ uint64_t gp_host_times(enum gp_host_figure seconds, double n);
 uint64_t gp_host_rate(enum gp_host_figure rate, double n);
 /* What the host itself takes for work of that cost, by its rates, in ns. */
 uint64_t gp_host_work(double bytes, double ops);
-/* Counts a file of so many bytes that is opened and read, where the host's time is counted. */
+/* Counts the opening and reading of a file of that size, where the host's time is counted. */
 void gp_host_count_file(double bytes);
 /* Counts the host's time for c, whose stream and outputs are set, where that is counted (clock.h):
  * to queue it, or on the host's own device to run it. */

@@ -71,20 +71,20 @@ void gp_clock_count_ops(uint64_t each) {
 
 uint64_t gp_clock_op_ns(void) { return atomic_load_explicit(&op_cost, memory_order_relaxed); }
 
-static _Thread_local bool counts_apart;
+static _Thread_local bool counts_separately;
 static _Thread_local uint64_t counted;
 
 void gp_clock_work(uint64_t ns) {
     if (!gp_clock_op_ns()) return;
-    if (counts_apart) counted += ns;
+    if (counts_separately) counted += ns;
     else if (!gp_thread_loader()) atomic_fetch_add(&frozen, ns);
 }
 
 void gp_clock_op(void) { gp_clock_work(gp_clock_op_ns()); }
 
-uint64_t gp_clock_apart(bool apart) {
+uint64_t gp_clock_separate(bool separate) {
     uint64_t ns = counted;
-    counts_apart = apart;
+    counts_separately = separate;
     counted = 0;
     return ns;
 }

@@ -29,7 +29,7 @@ void gp_clock_op(void);
 void gp_clock_work(uint64_t ns);
 /* What this thread does from here on is counted beside the clock, until it is called with false,
  * which returns how much that was, in ns. Without that a loader's workers count nothing. */
-uint64_t gp_clock_apart(bool apart);
+uint64_t gp_clock_separate(bool separate);
 /* The clock stands still until it was resumed as often, by whichever threads paused it. */
 void gp_clock_pause(void);
 void gp_clock_resume(void);

@@ -40,9 +40,9 @@ static gp_schedule schedule = {.done = report};
 
 /* Computes what all streams queue, in that order: an op comes after all that it can depend on. */
 static gp_stream *player;
-static int nplayed;      /* streams that are open */
-static uint64_t put_off; /* ns that the processor takes for what the player holds, about */
-static double most;      /* bytes of the op with the most of them there */
+static int nplayed;          /* streams that are open */
+static uint64_t deferred_ns; /* ns that the processor takes for what the player holds, about */
+static double most;          /* bytes of the op with the most of them there */
 
 const gp_card *gp_model_card(void) {
     return atomic_load_explicit(&on, memory_order_acquire) ? &card : NULL;
@@ -126,7 +126,7 @@ static void compute(void) {
     if (player) gp_queue_finish(player);
     double cold = fmin(1e9 * gp_host_figure[GP_HOST_cold], (double)gp_host_work(most, 0));
     gp_clock_rest((uint64_t)cold);
-    put_off = 0, most = 0;
+    deferred_ns = 0, most = 0;
 }
 
 static void leave(gp_released *released) {
@@ -213,9 +213,9 @@ void gp_model_close(gp_stream *s) {
 }
 
 /* Makes room for an item that launchers did not foresee. */
-static void make_room(gp_stream *s) {
-    if (gp_stream_queued(s) >= GP_LANE_ROOM - 1)
-        wait_ticket(s, atomic_load(&s->issued) - GP_LANE_ROOM / 2);
+static void wait_not_full(gp_stream *s) {
+    if (gp_stream_queued(s) >= GP_LANE_CAPACITY - 1)
+        wait_ticket(s, atomic_load(&s->issued) - GP_LANE_CAPACITY / 2);
 }
 
 static void add(gp_stream *s, const gp_lane_item *item) { gp_lane_add(s->impl, item); }
@@ -247,26 +247,26 @@ static bool host_has(gp_stream *s, const char *what, const gp_array *const *a, i
     enter();
     compute();
     leave(&none);
-    size_t room = gp_host_room(), need = 0;
-    for (int i = 0; i < n && room < (size_t)wanted; i++) need += untouched(a[i], host_bits);
-    if (need > room) {
+    size_t free_bytes = gp_host_free_bytes(), need = 0;
+    for (int i = 0; i < n && free_bytes < (size_t)wanted; i++) need += untouched(a[i], host_bits);
+    if (need > free_bytes) {
         gp_alloc_each_cached(s->dev, give_back);
-        room = gp_host_room();
+        free_bytes = gp_host_free_bytes();
     }
-    atomic_store(&left, room < ASK_EACH ? 0 : ASK_EACH);
-    if (need <= room) return true;
+    atomic_store(&left, free_bytes < ASK_EACH ? 0 : ASK_EACH);
+    if (need <= free_bytes) return true;
     return gp_fail("%s: the host's memory is full, not the card's: results are computed here, and "
                    "%.1f MiB are to be written where %.1f MiB are left; %s holds %.1f MiB",
-                   what, (double)need / 1048576, (double)room / 1048576, label,
+                   what, (double)need / 1048576, (double)free_bytes / 1048576, label,
                    (double)gp_alloc_in_use(s->dev) / 1048576);
 }
 
 /* Ctrl-C does not interrupt the player: it holds little at a time. */
-static void put_off_by(const gp_cost *cost) {
+static void defer_by(const gp_cost *cost) {
     enum { LONG = 1000000000 };
-    put_off += gp_host_work(cost->bytes, cost->ops);
+    deferred_ns += gp_host_work(cost->bytes, cost->ops);
     most = fmax(most, cost->bytes);
-    if (put_off > LONG) compute();
+    if (deferred_ns > LONG) compute();
 }
 
 /* Queues c's kernel, while the clock stands still. What fails is found by a later wait, as on a
@@ -276,11 +276,11 @@ static bool launch(gp_stream *s, gp_call *c) {
     gp_cost cost = gp_call_cost(c);
     gp_card_time time = gp_card_kernel(&card, &cost);
     if (cost.passes && !host_has(s, c->name, c->outa, c->nout)) return false;
-    make_room(s);
+    wait_not_full(s);
     enter();
     gp_queue_play(player, s);
     bool ok = gp_queue_launch(player, c);
-    put_off_by(&cost);
+    defer_by(&cost);
     if (time.at_least) note_bound(gp_op_id(c->op));
     if (ok)
         add(s, &(gp_lane_item){.kind = GP_LANE_KERNEL,
@@ -328,11 +328,11 @@ static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy
     to.numel = to.dim[0], to.dtype = GP_u8;
     if (kind != GP_COPY_D2H && !host_has(s, "copy", &(const gp_array *){&to}, 1)) return false;
     if (time.at_least) note_bound(GP_OPS);
-    make_room(s);
+    wait_not_full(s);
     enter();
     gp_queue_play(player, s);
     gp_queue_copy(player, dst, src, bytes, kind, NULL, 0);
-    put_off_by(&(gp_cost){.bytes = 2 * (double)bytes});
+    defer_by(&(gp_cost){.bytes = 2 * (double)bytes});
     if (host) gp_storage_ref(host), atomic_fetch_add(&host->readers, 1);
     add(s, &(gp_lane_item){.kind = GP_LANE_COPY,
                            .direction = kind,
@@ -359,9 +359,9 @@ bool gp_model_busy(gp_stream *s) {
 }
 
 bool gp_model_full(gp_stream *s) {
-    if (gp_stream_queued(s) < GP_LANE_ROOM - 8) return false;
+    if (gp_stream_queued(s) < GP_LANE_CAPACITY - 8) return false;
     catch_up();
-    return gp_stream_queued(s) >= GP_LANE_ROOM - 8;
+    return gp_stream_queued(s) >= GP_LANE_CAPACITY - 8;
 }
 
 bool gp_model_drain(gp_stream *s) {
@@ -369,8 +369,8 @@ bool gp_model_drain(gp_stream *s) {
     return true;
 }
 
-bool gp_model_drain_room(gp_stream *s) {
-    wait_ticket(s, atomic_load(&s->issued) - GP_LANE_ROOM / 2);
+bool gp_model_drain_half(gp_stream *s) {
+    wait_ticket(s, atomic_load(&s->issued) - GP_LANE_CAPACITY / 2);
     return true;
 }
 
@@ -378,7 +378,7 @@ gp_event *gp_model_event_record(gp_stream *s, bool timed) {
     gp_released none = {.n = 0};
     gp_event *e = gp_queue_event_new(s, 2);
     if (!e) return NULL;
-    make_room(s);
+    wait_not_full(s);
     enter();
     add(s, &(gp_lane_item){.kind = GP_LANE_RECORD, .ready = gp_now_ns(), .stamp = e->impl});
     e->ticket = atomic_load(&s->issued);
@@ -400,7 +400,7 @@ bool gp_model_event_drain(gp_event *e) {
 bool gp_model_event_wait(gp_stream *s, gp_event *e) {
     gp_released none = {.n = 0};
     if (reached(e->stream, e->ticket)) return true;
-    make_room(s);
+    wait_not_full(s);
     enter();
     add(s, &(gp_lane_item){
                .kind = GP_LANE_WAIT, .ready = gp_now_ns(), .on = e->stream, .ticket = e->ticket});

@@ -51,7 +51,7 @@ void gp_model_graph_end(void);
 bool gp_model_busy(gp_stream *s);
 bool gp_model_full(gp_stream *s);
 bool gp_model_drain(gp_stream *s);
-bool gp_model_drain_room(gp_stream *s);
+bool gp_model_drain_half(gp_stream *s);
 gp_event *gp_model_event_record(gp_stream *s, bool timed);
 bool gp_model_event_done(gp_event *e);
 bool gp_model_event_drain(gp_event *e);

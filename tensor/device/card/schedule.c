@@ -17,16 +17,16 @@ struct gp_lane {
     uint64_t left;         /* WORKING: ns of the whole card, or of the copy engine */
     uint64_t each;         /* what passes of that, while time does */
     uint64_t free_at;      /* the end of the item before */
-    gp_lane_item item[GP_LANE_ROOM];
+    gp_lane_item item[GP_LANE_CAPACITY];
 };
 
 gp_lane *gp_lane_open(gp_schedule *all, gp_stream *s) {
-    if (all->nlanes == all->room) {
-        int room = all->room ? 2 * all->room : 16;
-        gp_lane **more = realloc(all->lane, (size_t)room * sizeof *more);
+    if (all->nlanes == all->capacity) {
+        int capacity = all->capacity ? 2 * all->capacity : 16;
+        gp_lane **more = realloc(all->lane, (size_t)capacity * sizeof *more);
         if (!more) return NULL;
         all->lane = more;
-        all->room = room;
+        all->capacity = capacity;
     }
     gp_lane *lane = calloc(1, sizeof *lane);
     if (!lane) return NULL;
@@ -43,7 +43,7 @@ void gp_lane_close(gp_schedule *all, gp_lane *lane) {
     if (all->nlanes) return;
     free(all->lane);
     all->lane = NULL;
-    all->room = 0;
+    all->capacity = 0;
 }
 
 static uint64_t done(const gp_stream *s) {
@@ -52,7 +52,7 @@ static uint64_t done(const gp_stream *s) {
 
 void gp_lane_add(gp_lane *lane, const gp_lane_item *item) {
     uint64_t at = atomic_load_explicit(&lane->s->issued, memory_order_relaxed);
-    lane->item[at % GP_LANE_ROOM] = *item;
+    lane->item[at % GP_LANE_CAPACITY] = *item;
     atomic_store_explicit(&lane->s->issued, at + 1, memory_order_release);
 }
 
@@ -60,7 +60,7 @@ void gp_lane_add(gp_lane *lane, const gp_lane_item *item) {
 static gp_lane_item *head(gp_lane *lane) {
     uint64_t at = done(lane->s);
     return atomic_load_explicit(&lane->s->issued, memory_order_relaxed) > at
-               ? &lane->item[at % GP_LANE_ROOM]
+               ? &lane->item[at % GP_LANE_CAPACITY]
                : NULL;
 }
 

@@ -8,7 +8,7 @@
 
 #include "tensor/device/device.h"
 
-enum { GP_LANE_ROOM = 1024 }; /* that a stream holds at a time */
+enum { GP_LANE_CAPACITY = 1024 }; /* that a stream holds at a time */
 
 typedef enum gp_lane_kind {
     GP_LANE_KERNEL,
@@ -33,7 +33,7 @@ typedef struct gp_lane_item {
 /* The streams of a card, or of several; zeroes, with `done`. */
 typedef struct gp_schedule {
     struct gp_lane **lane; /* open ones, in the order in which they were opened */
-    int nlanes, room;
+    int nlanes, capacity;
     uint64_t now;                                    /* up to which everything has run */
     void (*done)(void *ctx, const gp_activity *ran); /* a kernel or a copy has run; not NULL */
     void *ctx;

@@ -51,7 +51,7 @@ static _Atomic int alive;                    /* number of failures in the list *
 _Atomic int gp_failures_unread;
 
 static uintptr_t *words; /* the log: entries from `first` to `end`, oldest first */
-static size_t room, first, end, next_look = LOOK;
+static size_t capacity, first, end, next_look = LOOK;
 static size_t begun;          /* offset of the entry being written */
 static bool no_memory;        /* for the entry being written */
 static uint64_t walk;         /* number of the last walk, which leaves the storages unchanged */
@@ -115,7 +115,7 @@ static void set_message(int n, const gp_failure *oldest, const gp_failure *newes
 }
 
 /* Marks the unread failures of s as read; s NULL: of dev; both NULL: of all. */
-static bool take(gp_stream *s, uint64_t upto, const gp_device *dev) {
+static bool collect(gp_stream *s, uint64_t upto, const gp_device *dev) {
     const gp_failure *oldest = NULL, *newest = NULL;
     int n = 0;
     if (!atomic_load(&gp_failures_unread)) return false;
@@ -131,15 +131,15 @@ static bool take(gp_stream *s, uint64_t upto, const gp_device *dev) {
     return n > 0;
 }
 
-bool gp_failure_take(gp_stream *s, uint64_t upto) {
+bool gp_failure_collect(gp_stream *s, uint64_t upto) {
     poll_device(s->dev, NULL);
-    return take(s, upto, NULL);
+    return collect(s, upto, NULL);
 }
 
-bool gp_failure_take_all(gp_device *dev) {
+bool gp_failure_collect_all(gp_device *dev) {
     if (dev) poll_device(dev, NULL);
     else gp_device_each(poll_device, NULL);
-    return take(NULL, 0, dev);
+    return collect(NULL, 0, dev);
 }
 
 /* ---- propagation from reads to writes ---- */
@@ -276,13 +276,13 @@ bool gp_failure_none(gp_storage *st) {
 /* ---- the log ---- */
 
 /* Makes room for n more words; false without memory. */
-static bool make_room(size_t n) {
-    if (end + n <= room) return true;
+static bool reserve(size_t n) {
+    if (end + n <= capacity) return true;
     uintptr_t *to = words;
-    if (first <= room / 2) {
-        to = malloc((2 * room + 2 * LOOK) * sizeof *to);
+    if (first <= capacity / 2) {
+        to = malloc((2 * capacity + 2 * LOOK) * sizeof *to);
         if (!to) return false;
-        room = 2 * room + 2 * LOOK;
+        capacity = 2 * capacity + 2 * LOOK;
     }
     if (words) memmove(to, words + first, (end - first) * sizeof *to);
     if (to != words) free(words);
@@ -303,7 +303,7 @@ void gp_failure_log(gp_stream *s, uint64_t before) {
         }
         retire();
     }
-    no_memory = !make_room(HEAD);
+    no_memory = !reserve(HEAD);
     begun = end;
     if (no_memory) return;
     *entry_at(begun) = (entry){.stream = s, .from = before + 1};
@@ -311,7 +311,7 @@ void gp_failure_log(gp_stream *s, uint64_t before) {
 }
 
 static bool add_word(uintptr_t word) {
-    if (no_memory || (no_memory = !make_room(1))) return false;
+    if (no_memory || (no_memory = !reserve(1))) return false;
     words[end++] = word;
     return true;
 }

@@ -21,8 +21,8 @@
 
 #include "tensor/device/device.h"
 
-/* So many unread failures make the next launch raise them, so that a loop that fails and never
- * waits ends. */
+/* The number of unread failures that make the next launch raise them, so that a loop that fails and
+ * never waits ends. */
 enum { GP_FAILURES_UNREAD = 256 };
 extern _Atomic int gp_failures_unread;
 
@@ -50,9 +50,9 @@ void gp_failure_trim(void);
 
 /* True, with the message set, where an unread failure is among s's first `upto` commands, or in a
  * stream that s is ordered after. It then counts as read. Never blocks. */
-bool gp_failure_take(gp_stream *s, uint64_t upto);
+bool gp_failure_collect(gp_stream *s, uint64_t upto);
 /* The same for all streams of dev; NULL: of all devices. */
-bool gp_failure_take_all(gp_device *dev);
+bool gp_failure_collect_all(gp_device *dev);
 /* False, with the message set, where st's value was computed from a failed command. Call it after
  * waiting for st's work. */
 bool gp_failure_none(gp_storage *st);

@@ -67,8 +67,8 @@ bool gp_order_join(gp_stream *s, gp_stream *first, uint64_t upto, const char *wh
     if (!s->async) return gp_wait_ticket(first, upto, GP_WHY_join, what);
     if (is_after(s, first, upto)) return true;
     if (!s->dev->vt->on_host) return gp_order_after(s, first);
-    gp_event place = {.stream = first, .ticket = upto};
-    return gp_order_event(s, &place);
+    gp_event event = {.stream = first, .ticket = upto};
+    return gp_order_event(s, &event);
 }
 
 bool gp_order_event(gp_stream *s, gp_event *e) {

@@ -448,7 +448,7 @@ bool gp_queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_co
 bool gp_queue_busy(gp_stream *s) { return gp_stream_queued(s) > 0; }
 bool gp_queue_full(gp_stream *s) { return gp_stream_queued(s) >= QUEUE - 8; }
 bool gp_queue_drain(gp_stream *s) { return wait_ticket(s, s->issued, true); }
-bool gp_queue_drain_room(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
+bool gp_queue_drain_half(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
 
 /* A ticket of the stream; the stamp is shared with the worker, which writes the time. */
 gp_event *gp_queue_event_record(gp_stream *s, bool timed) {

@@ -21,7 +21,7 @@ bool gp_queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_co
 bool gp_queue_busy(gp_stream *s);
 bool gp_queue_full(gp_stream *s);
 bool gp_queue_drain(gp_stream *s);
-bool gp_queue_drain_room(gp_stream *s);
+bool gp_queue_drain_half(gp_stream *s);
 /* A stream of no device's list, with a worker, that computes what other streams are said to run,
  * first `of`: none of it before gp_queue_finish, or a full queue, asks for it. No activity is
  * reported. For gp_queue_launch, gp_queue_copy; closed and freed by the caller. NULL with a
@@ -56,7 +56,7 @@ void gp_queue_event_free(gp_event *e);
 /* The entries of a gp_device_vt that are the same for every device with queues. */
 #define GP_QUEUE_FUNCTIONS                                                                         \
     .stream_close = gp_queue_close, .busy = gp_queue_busy, .full = gp_queue_full,                  \
-    .drain = gp_queue_drain, .drain_room = gp_queue_drain_room, .event_done = gp_queue_event_done, \
+    .drain = gp_queue_drain, .drain_half = gp_queue_drain_half, .event_done = gp_queue_event_done, \
     .event_drain = gp_queue_event_drain, .event_wait = gp_queue_event_wait,                        \
     .event_time = gp_queue_event_time, .replay = gp_queue_replay,                                  \
     .event_free = gp_queue_event_free

@@ -43,8 +43,8 @@ static bool count_windows(const gp_call *c, bool ceil_mode, gp_pool *p) {
             return gp_fail("%s: padding %lld is more than half of the %lld elements that the "
                            "window covers",
                            c->op->name, (long long)p->pad[d], (long long)covered);
-        int64_t room = p->in[d] + 2 * p->pad[d] - covered + (ceil_mode ? s - 1 : 0);
-        p->out[d] = room < 0 ? 0 : room / s + 1;
+        int64_t span = p->in[d] + 2 * p->pad[d] - covered + (ceil_mode ? s - 1 : 0);
+        p->out[d] = span < 0 ? 0 : span / s + 1;
         if (ceil_mode && (p->out[d] - 1) * s >= p->in[d] + p->pad[d]) p->out[d]--;
         fits = fits && p->out[d] > 0;
     }

@@ -192,13 +192,13 @@ bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
             return false;
         mask |= (uint64_t)1 << dims[i];
     }
-    int rest = x->a.ndim - c->arg[1].n, place = gp_index_place(x->a.ndim, mask), kept = 0;
+    int rest = x->a.ndim - c->arg[1].n, position = gp_index_position(x->a.ndim, mask), kept = 0;
     if (s.ndim + rest > GP_MAX_DIM)
         return gp_fail("%s: the result would have %d dims, more than %d", c->op->name,
                        s.ndim + rest, GP_MAX_DIM);
     out->ndim = 0;
     for (int d = 0; d <= x->a.ndim; d++) {
-        if (kept == place && out->ndim == place)
+        if (kept == position && out->ndim == position)
             for (int i = 0; i < s.ndim; i++) out->dim[out->ndim++] = s.dim[i];
         if (d == x->a.ndim || mask >> d & 1) continue;
         out->dim[out->ndim++] = x->a.dim[d];
@@ -287,8 +287,9 @@ static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
     }
     if (!gp_infer_index(c, "repeats", r->t)) return false;
     if (r->t->a.ndim > 1 || (r->t->a.numel != n && r->t->a.numel != 1))
-        return gp_fail("repeat_interleave: %lld repeats given for a dim of size %lld",
-                       (long long)r->t->a.numel, (long long)n);
+        return gp_fail(
+            "repeat_interleave: %lld repeats for a dim of size %lld (expected 1 or %lld)",
+            (long long)r->t->a.numel, (long long)n, (long long)n);
     if (gp_given(c, 3))
         return *size = c->arg[3].i,
                *size >= 0 || gp_fail("repeat_interleave: output_size is negative");

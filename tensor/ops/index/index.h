@@ -8,7 +8,7 @@
 
 /* NumPy's rule: in place of the indexed dims (bits of mask) where these are adjacent, else
  * first. */
-static inline int gp_index_place(int ndim, uint64_t mask) {
+static inline int gp_index_position(int ndim, uint64_t mask) {
     int first = 0, runs = 0;
     for (int d = ndim - 1; d >= 0; d--) {
         bool here = mask >> d & 1, next = mask >> (d + 1) & 1;

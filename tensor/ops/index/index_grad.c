@@ -2,14 +2,15 @@
 #include "tensor/autograd/compose.h"
 
 /* Zeros like input 0 with g added at those indices. */
-static gp_tensor *put_back(gp_vjp *v, gp_tensor **index, int n, const int64_t *dims, int ndims) {
+static gp_tensor *scatter_back(gp_vjp *v, gp_tensor **index, int n, const int64_t *dims,
+                               int ndims) {
     return gp_add_at(v, gp_zeros_like_input(v, 0), index, n, v->g[0], dims, ndims);
 }
 
 static bool index_op(gp_vjp *v) {
     int nd = 0;
     const int64_t *dims = gp_has(v, 2) ? gp_ints_arg(v, 2, &nd) : NULL;
-    v->dx[0] = put_back(v, v->x + 1, v->node->nin - 1, dims, nd);
+    v->dx[0] = scatter_back(v, v->x + 1, v->node->nin - 1, dims, nd);
     return !v->failed;
 }
 const gp_rule vjp_index = {index_op, "*"};
@@ -19,7 +20,7 @@ static bool index_select(gp_vjp *v) {
     if (gp_in_shape(v, 0)->ndim == 0) return (v->dx[0] = DO(sum, "t", v->g[0])) != NULL;
     gp_tensor *index = gp_reshape(
         v, v->x[1], &(gp_shape){.ndim = 1, .dim = {v->x[1]->a.numel}}); /* it may be 0-d */
-    v->dx[0] = put_back(v, &index, 1, &dim, 1);
+    v->dx[0] = scatter_back(v, &index, 1, &dim, 1);
     return !v->failed;
 }
 const gp_rule vjp_index_select = {index_select, "1"};
@@ -68,7 +69,7 @@ static bool gather_nd(gp_vjp *v) {
     }
     for (int64_t k = 0; k < indices->a.dim[lead]; k++)
         list[n++] = DO(select, "tii", indices, (int64_t)-1, k + 1);
-    v->dx[0] = n ? put_back(v, list, n, NULL, 0) : v->g[0];
+    v->dx[0] = n ? scatter_back(v, list, n, NULL, 0) : v->g[0];
     return !v->failed;
 }
 const gp_rule vjp_gather_nd = {gather_nd, "1"};

@@ -190,13 +190,13 @@ static gp_tensor *taken(gp_vjp *v, gp_tensor *t) {
 }
 
 /* t with a number written, or src added or multiplied, at the index. */
-static gp_tensor *put(gp_vjp *v, gp_tensor *t, double number) {
+static gp_tensor *scatter_number(gp_vjp *v, gp_tensor *t, double number) {
     return DO(scatter, "titn", t, gp_int_arg(v, 1), v->x[1], number);
 }
-static gp_tensor *put_sum(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
+static gp_tensor *scatter_sum(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
     return DO(scatter_add, "titt", t, gp_int_arg(v, 1), v->x[1], src);
 }
-static gp_tensor *put_product(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
+static gp_tensor *scatter_product(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
     return DO(scatter_reduce, "tittsb", t, gp_int_arg(v, 1), v->x[1], src, "prod", 1);
 }
 
@@ -262,7 +262,7 @@ static bool scatter(gp_vjp *v) {
     if (add && v->node->arg[4].s[0] == 'm')
         return gp_fail("backward: scatter with reduce = 'multiply' has no derivative; "
                        "scatter_reduce with 'prod' has");
-    if (v->need[0]) v->dx[0] = add ? v->g[0] : put(v, v->g[0], 0);
+    if (v->need[0]) v->dx[0] = add ? v->g[0] : scatter_number(v, v->g[0], 0);
     if (v->node->arg[3].kind == GP_TENSOR && v->need[2])
         v->dx[2] = src_grad(v, add ? taken(v, v->g[0]) : scattered(v));
     return !v->failed;
@@ -287,7 +287,7 @@ typedef struct pair {
 /* self: whether x takes part where index points. */
 static pair mean(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *one = number_like(v, v->g[0], 1);
-    gp_tensor *n = put_sum(v, self ? one : put(v, one, 0), number_like(v, src, 1));
+    gp_tensor *n = scatter_sum(v, self ? one : scatter_number(v, one, 0), number_like(v, src, 1));
     gp_tensor *d = DO(div, "tt", v->g[0], DO(masked_fill, "ttn", n, DO(eq, "tn", n, 0.0), 1.0));
     return (pair){d, taken(v, d)};
 }
@@ -296,8 +296,8 @@ static pair mean(gp_vjp *v, bool self, gp_tensor *src) {
 static pair extreme(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *y = v->y[0], *own = as_float(v, DO(eq, "tt", v->x[0], y));
     gp_tensor *from = as_float(v, DO(eq, "tt", src, taken(v, y)));
-    if (!self) own = put(v, own, 0);
-    gp_tensor *d = DO(div, "tt", v->g[0], put_sum(v, own, from));
+    if (!self) own = scatter_number(v, own, 0);
+    gp_tensor *d = DO(div, "tt", v->g[0], scatter_sum(v, own, from));
     return (pair){mul(v, own, d), mul(v, from, taken(v, d))};
 }
 
@@ -316,15 +316,15 @@ static bool single_zeros(gp_vjp *v, gp_tensor *several) {
 /* The product of the others: without a division where a src element is 0. */
 static pair prod(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *g = v->g[0], *zero = DO(eq, "tn", src, 0.0), *none = number_like(v, g, 0);
-    gp_tensor *zeros = taken(v, put_sum(v, none, as_float(v, zero)));
+    gp_tensor *zeros = taken(v, scatter_sum(v, none, as_float(v, zero)));
     gp_tensor *only = DO(logical_and, "tt", zero, DO(eq, "tn", zeros, 1.0));
     if (!zeros || !only || !single_zeros(v, DO(gt, "tn", zeros, 1.0)))
         return v->failed = true, (pair){0};
-    gp_tensor *base = self ? v->x[0] : put(v, v->x[0], 1);
-    gp_tensor *rest = put_product(v, base, DO(masked_fill, "ttn", src, only, 1.0));
+    gp_tensor *base = self ? v->x[0] : scatter_number(v, v->x[0], 1);
+    gp_tensor *rest = scatter_product(v, base, DO(masked_fill, "ttn", src, only, 1.0));
     gp_tensor *divided =
         DO(div, "tt", taken(v, mul(v, g, v->y[0])), DO(masked_fill, "ttn", src, zero, 1.0));
-    return (pair){mul(v, g, put_product(v, number_like(v, g, 1), src)),
+    return (pair){mul(v, g, scatter_product(v, number_like(v, g, 1), src)),
                   DO(where, "ttt", only, taken(v, mul(v, g, rest)), divided)};
 }
 
@@ -336,7 +336,7 @@ static bool scatter_reduce(gp_vjp *v) {
              : how[0] == 'm' ? mean(v, self, src)
              : how[0] == 'p' ? prod(v, self, src)
                              : extreme(v, self, src);
-    if (v->need[0]) v->dx[0] = self || !d.x ? d.x : put(v, d.x, 0);
+    if (v->need[0]) v->dx[0] = self || !d.x ? d.x : scatter_number(v, d.x, 0);
     if (v->need[2]) v->dx[2] = src_grad(v, d.src);
     return !v->failed;
 }
@@ -347,13 +347,13 @@ const gp_rule vjp_scatter_reduce = {scatter_reduce, "*y"};
 /* The elements or slices of g that were written and stayed. */
 static gp_tensor *scattered_nd(gp_vjp *v) {
     gp_tensor *indices = v->x[1];
-    gp_shape s = gp_tensor_shape(indices), places = *gp_in_shape(v, 0);
-    places.ndim = (int)s.dim[--s.ndim];
-    gp_tensor *n = numbers(v, &s), *all = no_numbers(v, &places);
+    gp_shape s = gp_tensor_shape(indices), positions = *gp_in_shape(v, 0);
+    positions.ndim = (int)s.dim[--s.ndim];
+    gp_tensor *n = numbers(v, &s), *all = no_numbers(v, &positions);
     all = DO(scatter_nd, "ttt", all, indices, n);
     return that_stayed(v, DO(gather_nd, "tti", v->g[0], indices, (int64_t)0), n,
                        DO(gather_nd, "tti", all, indices, (int64_t)0),
-                       gp_in_shape(v, 0)->ndim - places.ndim);
+                       gp_in_shape(v, 0)->ndim - positions.ndim);
 }
 
 static bool scatter_nd(gp_vjp *v) {
@@ -372,20 +372,20 @@ const gp_rule vjp_scatter_nd = {scatter_nd, "1"};
 /* ---- gradients of index_put and of one index along a dim ---- */
 
 /* part, g at the indices, of the writes that stayed. Index i is for dim dims[i], or dim i + 1. */
-static gp_tensor *put_last(gp_vjp *v, gp_tensor *part, int ni, const int64_t *dims) {
+static gp_tensor *put_slices(gp_vjp *v, gp_tensor *part, int ni, const int64_t *dims) {
     const gp_shape *s = gp_in_shape(v, 0);
-    gp_shape places = {.ndim = ni}, together = {.ndim = 0};
+    gp_shape positions = {.ndim = ni}, together = {.ndim = 0};
     uint64_t mask = 0;
     for (int i = 0; i < ni; i++) {
         gp_shape one = gp_tensor_shape(v->x[1 + i]);
         int64_t d = !dims ? i : dims[i] < 0 ? dims[i] + s->ndim : dims[i] - 1;
-        places.dim[i] = s->dim[d], mask |= (uint64_t)1 << d;
+        positions.dim[i] = s->dim[d], mask |= (uint64_t)1 << d;
         if (!gp_shape_broadcast("index_put", &together, &one)) return NULL;
     }
-    gp_tensor *n = numbers(v, &together), *all = no_numbers(v, &places);
+    gp_tensor *n = numbers(v, &together), *all = no_numbers(v, &positions);
     all = DO(index_put, "tltb-", all, v->x + 1, ni, n, 0);
     return that_stayed(v, part, n, DO(index, "tl-", all, v->x + 1, ni),
-                       s->ndim - ni - gp_index_place(s->ndim, mask));
+                       s->ndim - ni - gp_index_position(s->ndim, mask));
 }
 
 static bool index_put(gp_vjp *v) {
@@ -400,7 +400,7 @@ static bool index_put(gp_vjp *v) {
     if (tensor && v->need[ni + 1]) {
         gp_tensor *part = dims ? DO(index, "tlv", v->g[0], v->x + 1, ni, dims, nd)
                                : DO(index, "tl-", v->g[0], v->x + 1, ni);
-        v->dx[ni + 1] = accumulate ? part : put_last(v, part, ni, dims);
+        v->dx[ni + 1] = accumulate ? part : put_slices(v, part, ni, dims);
     }
     return !v->failed;
 }
@@ -431,9 +431,9 @@ static gp_tensor *last_slices(gp_vjp *v) {
     const int64_t first = 1;
     int d = gp_dim_arg(v, 1, part->a.ndim);
     gp_shape line = {.ndim = 1, .dim = {v->x[1]->a.numel}};
-    gp_shape places = {.ndim = 1, .dim = {v->g[0]->a.dim[d]}};
+    gp_shape positions = {.ndim = 1, .dim = {v->g[0]->a.dim[d]}};
     gp_tensor *n = numbers(v, &line), *index = gp_reshape(v, v->x[1], &line);
-    gp_tensor *all = DO(index_copy, "titt", no_numbers(v, &places), first, index, n);
+    gp_tensor *all = DO(index_copy, "titt", no_numbers(v, &positions), first, index, n);
     gp_tensor *read = DO(index_select, "tit", all, first, index);
     return that_stayed(v, part, n, read, part->a.ndim - d - 1);
 }

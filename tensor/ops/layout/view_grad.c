@@ -117,8 +117,9 @@ static gp_tensor *added(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     gp_shape line = {.ndim = 1, .dim = {1}};
     for (int d = 0; d < s->ndim; d++) line.dim[0] *= s->dim[d];
-    gp_tensor *places = under_geometry(v, gp_count_to(v, line.dim[0], v->node->in[0].dev));
-    gp_tensor *sums = DO(index_put, "tltb-", gp_zeros_shaped(v, &line, 0), &places, 1, v->g[0], 1);
+    gp_tensor *positions = under_geometry(v, gp_count_to(v, line.dim[0], v->node->in[0].dev));
+    gp_tensor *sums =
+        DO(index_put, "tltb-", gp_zeros_shaped(v, &line, 0), &positions, 1, v->g[0], 1);
     return gp_reshape(v, sums, s);
 }
 

@@ -279,7 +279,7 @@ static void split(gp_vjp *v, gp_tensor *flat, int first) {
 }
 
 /* The arguments of the forward call, then backward's own from `own` on. */
-static bool run(gp_vjp *v, const gp_op *op, int own, int states, gp_tensor **d) {
+static bool run_gradient(gp_vjp *v, const gp_op *op, int own, int states, gp_tensor **d) {
     gp_call c;
     gp_call_begin(&c, op);
     for (; c.nargs < own; c.nargs++) {
@@ -304,7 +304,7 @@ static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
         return gp_fail("backward: the last result of %s, what it saved, has no gradient",
                        v->node->op->name);
     if (!gp_no_grad) return gp_rnn_steps_back(v);
-    if (!run(v, op, own, states, d)) return false;
+    if (!run_gradient(v, op, own, states, d)) return false;
     for (int i = 0; i < first; i++)
         if (v->need[i]) v->dx[i] = d[i];
     split(v, d[states + 1], first);

@@ -191,7 +191,7 @@ static void on_call(int sig, siginfo_t *info, void *context) {
     errno = before;
 }
 
-enum { SKIP = 5 }; /* a range takes so many instructions */
+enum { SKIP = 5 }; /* instructions of a range */
 #define FIELD(f) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, f))
 #define UPPER (offsetof(struct seccomp_data, instruction_pointer) + 4)
 

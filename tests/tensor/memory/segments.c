@@ -13,7 +13,7 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 
 static int allocated, freed;
 static size_t last_allocated, last_freed;
-static int refuse; /* so many allocations fail */
+static int refuse; /* the number of allocations that fail */
 
 static void *mem_alloc(gp_device *dev, size_t bytes) {
     if (refuse) return refuse--, NULL;
@@ -28,7 +28,7 @@ static const gp_device_vt vt = {.kind = "counting", .mem_alloc = mem_alloc, .mem
 static gp_device dev = {.vt = &vt};
 
 static gp_block *get(gp_segments *all, int stream, size_t bytes) {
-    gp_block *b = gp_segments_take(all, stream, bytes);
+    gp_block *b = gp_segments_allocate(all, stream, bytes);
     return b ? b : gp_segments_add(all, stream, bytes, 0);
 }
 
@@ -70,21 +70,21 @@ static void divided(void) {
     int before = allocated;
     for (int i = 0; i < 6; i++) b[i] = get(all, 0, 3 * MIB);
     tap_is_int(allocated - before, 1, "six blocks of 3 MiB are of one segment");
-    tap_ok(!gp_segments_take(all, 1, 3 * KIB) && !gp_segments_take(all, 0, 3 * KIB),
+    tap_ok(!gp_segments_allocate(all, 1, 3 * KIB) && !gp_segments_allocate(all, 0, 3 * KIB),
            "small ones and other streams get none of it");
     gp_segments_give(all, b[1]), gp_segments_give(all, b[3]);
-    tap_ok(!gp_segments_take(all, 0, 7 * MIB), "3 and 3 MiB apart are not 7");
+    tap_ok(!gp_segments_allocate(all, 0, 7 * MIB), "3 and 3 MiB apart are not 7");
     gp_segments_give(all, b[2]);
-    gp_block *nine = gp_segments_take(all, 0, 8 * MIB);
+    gp_block *nine = gp_segments_allocate(all, 0, 8 * MIB);
     tap_ok(nine && nine->data == b[1]->data, "with what was between them they are 9");
     gp_segments_give(all, nine);
     for (int i = 0; i < 6; i++)
         if (i < 1 || i > 3) gp_segments_give(all, b[i]);
     tap_ok(gp_segments_free_bytes(all) == 20 * MIB, "and at last the segment is whole");
-    gp_block *first = gp_segments_take(all, 0, 5 * MIB);
+    gp_block *first = gp_segments_allocate(all, 0, 5 * MIB);
     char *data = first->data;
     gp_segments_give(all, first);
-    gp_block *again = gp_segments_take(all, 0, 5 * MIB);
+    gp_block *again = gp_segments_allocate(all, 0, 5 * MIB);
     tap_ok(again->data == data, "what was freed last is used first");
     gp_segments_give(all, again);
     end(all);

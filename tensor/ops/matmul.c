@@ -1,5 +1,7 @@
 /* Products of matrices and vectors, and those added to another tensor: shape rules and gradients.
  */
+#include <stdio.h>
+
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
 
@@ -22,6 +24,15 @@ static bool bad_product(const gp_call *c, const char *expected) {
                    gp_tensor_text(c->arg[1].t, b, sizeof b), expected);
 }
 
+/* a's last dim and b's last but one (a vector's only one) have k and l elements. */
+static bool bad_inner(const gp_call *c, int64_t k, int64_t l) {
+    char text[120];
+    snprintf(text, sizeof text, "the same number of %s in a as of %s in b, not %lld and %lld",
+             c->arg[0].t->a.ndim > 1 ? "columns" : "elements",
+             c->arg[1].t->a.ndim > 1 ? "rows" : "elements", (long long)k, (long long)l);
+    return bad_product(c, text);
+}
+
 /* The broadcast batch dims of both, then the rows of a and the columns of b where they are
  * matrices. */
 static bool product_shape(const gp_call *c, gp_shape *out) {
@@ -29,8 +40,7 @@ static bool product_shape(const gp_call *c, gp_shape *out) {
     bool rows = a.ndim > 1, cols = b.ndim > 1;
     int64_t m = rows ? a.dim[a.ndim - 2] : 1, n = cols ? b.dim[b.ndim - 1] : 1;
     int64_t k = a.dim[a.ndim - 1], l = b.dim[cols ? b.ndim - 2 : 0];
-    if (k != l)
-        return bad_product(c, "the columns of the first to be as many as the rows of the second");
+    if (k != l) return bad_inner(c, k, l);
     a.ndim = rows ? a.ndim - 2 : 0;
     b.ndim = cols ? b.ndim - 2 : 0;
     out->ndim = 0;
@@ -70,7 +80,7 @@ bool infer_dot(gp_call *c, gp_meta *m) {
 bool infer_bmm(gp_call *c, gp_meta *m) {
     if (!ranks(c, 3, 3, "two batches of matrices")) return false;
     if (c->arg[0].t->a.dim[0] != c->arg[1].t->a.dim[0])
-        return bad_product(c, "batches of one size");
+        return bad_product(c, "the same number of matrices in both batches");
     return infer_matmul(c, m);
 }
 
@@ -111,11 +121,11 @@ bool infer_linear(gp_call *c, gp_meta *m) {
     m->dev = gp_infer_device(c);
     if (!m->dev) return false;
     int inputs = w->a.ndim - 1; /* the weight's last dim */
+    long long features = x->a.ndim ? x->a.dim[x->a.ndim - 1] : 0;
     if (inputs < 0 || inputs > 1 || !x->a.ndim || x->a.dim[x->a.ndim - 1] != w->a.dim[inputs])
         return gp_fail(
-            "linear: x is %s, the weight %s (expected outputs x inputs, as many inputs as "
-            "x's last dim has elements)",
-            gp_tensor_text(x, s, sizeof s), gp_tensor_text(w, t, sizeof t));
+            "linear: x is %s and has %lld features, the weight is %s (expected outputs x %lld)",
+            gp_tensor_text(x, s, sizeof s), features, gp_tensor_text(w, t, sizeof t), features);
     if (!same_dtype(c, 1, "weight", x, "x") || !same_dtype(c, 2, "bias", x, "x") ||
         !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, NUMBERS))
         return false;

@@ -105,8 +105,9 @@ bool infer_multinomial(gp_call *c, gp_meta *m) {
         return gp_fail("multinomial: argument 'num_samples' is %lld (expected >= 1)", (long long)n);
     if (k == 0) return gp_fail("multinomial: argument 'x' has no weights to choose by");
     if (!c->arg[2].i && n > k)
-        return gp_fail("multinomial: %lld samples of %lld weights without replacement",
-                       (long long)n, (long long)k);
+        return gp_fail("multinomial: %lld samples of %lld weights (expected at most %lld, or "
+                       "replacement = true)",
+                       (long long)n, (long long)k, (long long)k);
     gp_meta_like(m, 0, x, GP_i64);
     m->out[0].shape.dim[x->a.ndim - 1] = n;
     return true;

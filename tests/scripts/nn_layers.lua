@@ -300,7 +300,7 @@ do
     local x = g.randn(1, 2, 4, 5)
     local w = init.dirac_(g.empty(3, 2, 3, 3))
     t.close(x:conv2d(w, nil, 1, 1):narrow(2, 1, 2), x, 0, "dirac_ lets channels pass")
-    t.is(w:sum():item(), 2, "as many as there are")
+    t.is(w:sum():item(), 2, "one for each channel that both have")
     t.is(init.dirac_(g.empty(4, 1, 3), 2):select(3, 2):tolist(), { { 1 }, { 0 }, { 1 }, { 0 } },
         "in groups")
     local sparse = init.sparse_(g.empty(10, 4), 0.25, 2)
@@ -460,7 +460,7 @@ for _, it in ipairs { { function() nn.Conv2d(3, 4, 3, { groups = 2 }) end,
         "nn.ModuleList: entry 2: expected a module, got string" },
     { function() nn.Linear(2, 2, { wide = true }) end, "nn.Linear: unknown option 'wide'" },
     { function() nn.Conv2d(3, 4, 3)(g.ones(1, 2, 5, 5)) end,
-        "Conv2d: conv2d: the weight is 4x3x3x3, the image 1x2x5x5" },
+        "Conv2d: conv2d: the weight 4x3x3x3 takes 3 channels, the image 1x2x5x5 has 2 in 1 group" },
     { function() nn.LayerNorm(4)(g.ones(2, 3)) end, "LayerNorm: layer_norm: .*4.*2x3" },
     { function() nn.LSTM(3, 4)(g.ones(5, 2, 3), g.ones(1, 2, 4)) end,
         "LSTM: the state is a tensor %(expected {h, c}: y, h, c = lstm" },

@@ -100,7 +100,7 @@ trace=$(printf '%s\n' 'f = ones(3)' 'function g(a) if a == a then return 1 end e
     "$gpush" -i 2>&1 >/dev/null)
 tap_is "$trace" $'stdin:1: the truth value of a tensor with 3 elements is ambiguous; use :any() or :all(), or ~= nil\n        a is f32 3 cpu
 stack traceback:\n\tstdin:1: in function '"'g'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?
-stdin:1: Linear: linear: x is f32 7, the weight f32 2x3 (expected outputs x inputs, as many inputs as x\'s last dim has elements)
+stdin:1: Linear: linear: x is f32 7 and has 7 features, the weight is f32 2x3 (expected outputs x 7)
 stack traceback:\n\tstdin:1: in main chunk\n\t[C]: in ?' "a line that is a call finds itself in errors; helpers of tensor syntax are left out"
 cat >deep.lua <<'END'
 local m, n = nn.Linear(2, 2), 30

@@ -360,7 +360,9 @@ define { "tensordot", sig = "tensor a, tensor b, any? dims",
         else
             bad("argument 'dims': expected an integer or two lists of dims")
         end
-        if #of_a ~= #of_b then bad("%d dims of a and %d of b (expected as many)", #of_a, #of_b) end
+        if #of_a ~= #of_b then
+            bad("%d dims of a and %d of b (expected the same number)", #of_a, #of_b)
+        end
         local left, right, out = {}, {}, {}
         for i = 1, #of_a do
             local p, q = of_a[i] < 0 and of_a[i] + n + 1 or of_a[i], of_b[i] < 0 and of_b[i] + m + 1
@@ -372,7 +374,8 @@ define { "tensordot", sig = "tensor a, tensor b, any? dims",
                 bad("dim %d of a or %d of b is given twice", of_a[i], of_b[i])
             end
             if a.shape[p] ~= b.shape[q] then
-                bad("dim %d of %s and %d of %s differ", p, text(a), q, text(b))
+                bad("dim %d of %s has size %d, dim %d of %s size %d (expected the same)", p,
+                    text(a), a.shape[p], q, text(b), b.shape[q])
             end
             left[p], right[q] = "s" .. i, "s" .. i
         end

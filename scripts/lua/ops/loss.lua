@@ -62,7 +62,7 @@ define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     end) }
 
 define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
-    help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
+    help = "differences d: d^2 / (2 beta) where |d| is below beta, else |d| - beta / 2",
     dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction, beta)
         check_floats("smooth_l1_loss", x, target)
         same_shape("smooth_l1_loss", x, target)
@@ -71,8 +71,7 @@ define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\
     end) }
 
 define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
-    help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) \z
-        from there on",
+    help = "differences d: d^2 / 2 where |d| is at most delta, else delta * (|d| - delta / 2)",
     dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction, delta)
         check_floats("huber_loss", x, target)
         same_shape("huber_loss", x, target)
@@ -82,8 +81,8 @@ define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", f
 
 define { "binary_cross_entropy",
     sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
-    help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms end \z
-        at -100",
+    help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms \z
+        are at least -100",
     raises = "a probability that is not between 0 and 1", dtypes = "floats",
     fn = once(function(x, target, weight, reduction)
         check_floats("binary_cross_entropy", x, target)
@@ -95,7 +94,7 @@ define { "binary_cross_entropy",
 
 define { "binary_cross_entropy_with_logits",
     sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\", tensor? pos_weight",
-    help = "binary_cross_entropy of sigmoid(x), exact however large x is; pos_weight counts where \z
+    help = "binary_cross_entropy of sigmoid(x), exact for any x; pos_weight multiplies where \z
         target is 1",
     dtypes = "floats", autocast = "wide",
     fn = once(function(x, target, weight, reduction, pos_weight)
@@ -122,8 +121,8 @@ define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool 
 define { "poisson_nll_loss",
     sig = "tensor x, tensor target, bool log_input=true, bool full=false, float eps=1e-8, str \z
         reduction=\"mean\"",
-    help = "minus the logarithm of a Poisson distribution's chance of target, whose mean is \z
-        exp(x), or x",
+    help = "minus the log-probability of target under a Poisson distribution with mean exp(x), \z
+        or x",
     dtypes = "numbers", autocast = "wide",
     fn = once(function(x, target, log_input, full, eps, reduction)
         same_shape("poisson_nll_loss", x, target)
@@ -165,8 +164,8 @@ end
 define { "gaussian_nll_loss",
     sig = "tensor x, tensor target, tensor var, bool full=false, float eps=1e-6, str \z
         reduction=\"mean\"",
-    help = "minus the logarithm of a normal distribution's density at target, with mean x and \z
-        variance var, at least eps",
+    help = "minus the log-density at target of a normal distribution with mean x and variance \z
+        var, at least eps",
     dtypes = "numbers", autocast = "wide", fn = once(function(x, target, var, full, eps, reduction)
         same_shape("gaussian_nll_loss", x, target)
         var = limited(of_rows(x, var), eps)
@@ -211,7 +210,7 @@ define { "margin_ranking_loss",
 local function p_norm(x, p, dim, keepdim) return gpush.linalg.vector_norm(x, p, dim, keepdim) end
 
 define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
-    help = "x over its p-norm along dim, or over eps where the norm is below",
+    help = "x divided by its p-norm along dim, or by eps where the norm is smaller",
     dtypes = "floats",
     autocast = "wide",
     fn = once(function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end) }
@@ -220,7 +219,8 @@ local function check_broadcast(op, x1, x2)
     for d = 1, math.min(x1.ndim, x2.ndim) do
         local a, b = x1.shape[x1.ndim + 1 - d], x2.shape[x2.ndim + 1 - d]
         if a ~= b and a ~= 1 and b ~= 1 then
-            fail("%s: shapes %s and %s do not broadcast", op, shape_text(x1), shape_text(x2))
+            fail("%s: shapes %s and %s do not broadcast (dim %d from the end: %d and %d)", op,
+                shape_text(x1), shape_text(x2), d, a, b)
         end
     end
 end
@@ -263,8 +263,8 @@ local function euclidean(x1, x2)
 end
 
 define { "cdist", sig = "tensor x1, tensor x2, float p=2",
-    help = "p-norms of the differences between each row of x1 and each row of x2; for p = 2 of \z
-        more than 25 rows in f32 or less right to 1e-8 of the rows' size",
+    help = "p-norms of the differences between each row of x1 and each row of x2; with p = 2, \z
+        more than 25 rows and f32 or less, accurate to 1e-8 of the rows' size",
     dtypes = "floats", autocast = "wide", fn = once(function(x1, x2, p)
         if not (p >= 0) then bad("cdist", "p", "a number >= 0", p) end
         if x1.ndim < 2 then bad("cdist", "x1", "rows of numbers", shape_text(x1)) end
@@ -312,8 +312,8 @@ define { "triplet_margin_loss",
 define { "multi_margin_loss",
     sig = "tensor x, tensor target, int p=1, float margin=1, tensor? weight, str \z
         reduction=\"mean\"",
-    help = "the mean over classes of max(0, margin - score of the right one + score) ^ p; p is 1 \z
-        or 2",
+    help = "the mean over the wrong classes of max(0, margin - score of the right class + \z
+        score) ^ p; p is 1 or 2",
     raises = "a label that is no class", dtypes = "floats", autocast = "wide",
     strict = "f64 f32 bf16 f16",
     fn = once(function(x, target, p, margin, weight, reduction)
@@ -425,8 +425,8 @@ end
 define { "ctc_loss",
     sig = "tensor log_probs, tensor targets, any input_lengths, any target_lengths, int blank=1, \z
         str reduction=\"mean\", bool zero_infinity=false",
-    help = "minus the logarithm of the chance that a sequence of classes, of which blanks and \z
-        repeats are dropped, is the target (Graves et al. 2006)",
+    help = "minus the log-probability that a sequence of classes, without its blanks and \z
+        repeats, is the target (Graves et al. 2006)",
     raises = "a label that is no class, a length beyond its sequence",
     waits = "for the lengths of targets that are in one line",
     dtypes = "floats", autocast = "wide",

@@ -123,7 +123,7 @@ end
 define { "scaled_dot_product_attention",
     sig = "tensor query, tensor key, tensor value, tensor? attn_mask, float dropout_p=0, bool \z
         is_causal=false, float? scale, bool enable_gqa=false",
-    help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is \z
+    help = "softmax(query key' * scale) value; a bool mask allows positions, a float one is \z
         added; scale is 1 / sqrt(size); enable_gqa: key and value have fewer heads (dim -3), each \z
         of a group of query's",
     dtypes = "floats", autocast = "low",
@@ -132,6 +132,14 @@ define { "scaled_dot_product_attention",
         if #size < 2 or #key.shape < 2 or #value.shape < 2 then
             fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op,
                 shape_text(query), shape_text(key), shape_text(value))
+        end
+        if size[#size] ~= key.shape[#key.shape] then
+            fail("%s: query %s has %d features, key %s %d (expected the same)", op,
+                shape_text(query), size[#size], shape_text(key), key.shape[#key.shape])
+        end
+        if key.shape[#key.shape - 1] ~= value.shape[#value.shape - 1] then
+            fail("%s: key %s has %d rows, value %s %d (expected the same)", op, shape_text(key),
+                key.shape[#key.shape - 1], shape_text(value), value.shape[#value.shape - 1])
         end
         if not (dropout_p >= 0 and dropout_p <= 1) then
             bad(op, "dropout_p", "a number from 0 to 1", dropout_p)
@@ -194,7 +202,7 @@ define { "pixel_shuffle", sig = "tensor x, int upscale_factor",
     end }
 
 define { "pixel_unshuffle", sig = "tensor x, int downscale_factor",
-    help = "what pixel_shuffle reverses: r ^ 2 times as many channels, images r times smaller",
+    help = "the inverse of pixel_shuffle: r ^ 2 times as many channels, images r times smaller",
     dtypes = "all", fn = function(x, r)
         local n, outer, c, h, w = check_factor("pixel_unshuffle", x, r, "downscale_factor")
         if h % r ~= 0 or w % r ~= 0 then
@@ -218,7 +226,7 @@ define { "channel_shuffle", sig = "tensor x, int groups",
 
 define { "local_response_norm",
     sig = "tensor x, int size, float alpha=1e-4, float beta=0.75, float k=1",
-    help = "x over (k + alpha times the mean square of size channels around it) ^ beta",
+    help = "x / (k + alpha * the mean square of `size` channels around it) ^ beta",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
     fn = once(function(x, size, alpha, beta, k)
         if x.ndim < 2 then
@@ -269,7 +277,7 @@ end
 
 local of_windows = "ints kernel_size, ints dilation=1, ints padding=0, ints stride=1"
 define { "fold", sig = "tensor x, ints output_size, " .. of_windows,
-    help = "images that windows add up to, what nn.Unfold does to gradients",
+    help = "images that are the sum of their windows: the gradient of nn.Unfold",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
     fn = once(function(x, output_size, kernel_size, dilation, padding, stride)
         local size = list_of("fold", "output_size", output_size, 2)
@@ -335,8 +343,8 @@ define { "prelu", sig = "tensor x, tensor weight",
 
 define { "gumbel_softmax",
     sig = "tensor logits, float tau=1, bool hard=false, dim dim=-1",
-    help = "a random class by its chance, as softmax of logits plus Gumbel's noise over tau, or \z
-        as a 1 with that gradient (Jang et al. 2017)",
+    help = "a random class by its probability: softmax((logits + Gumbel noise) / tau), or \z
+        one-hot with that gradient (Jang et al. 2017)",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
     fn = once(function(logits, tau, hard, dim)
         if not (tau > 0) then bad("gumbel_softmax", "tau", "a number above 0", tau) end
@@ -358,14 +366,16 @@ local function alpha_dropout(op, x, p, training, shape)
 end
 
 define { "alpha_dropout", sig = "tensor x, float p=0.5, bool training=false",
-    help = "elements at random what SELU tends to, in training, with mean and variance kept",
+    help = "in training replaces random elements by SELU's lower limit, and keeps mean and \z
+        variance",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
     fn = once(function(x, p, training)
         return alpha_dropout("alpha_dropout", x, p, training, x.shape)
     end) }
 
 define { "feature_alpha_dropout", sig = "tensor x, float p=0.5, bool training=false",
-    help = "channels at random what SELU tends to, in training, with mean and variance kept",
+    help = "in training replaces random channels by SELU's lower limit, and keeps mean and \z
+        variance",
     dtypes = "floats", strict = "f64 f32 bf16 f16",
     fn = once(function(x, p, training)
         if x.ndim < 2 then

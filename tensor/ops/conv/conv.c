@@ -158,12 +158,13 @@ static bool conv_channels(const gp_call *c, const gp_shape *x, const gp_shape *w
         return gp_fail("%s: %lld groups do not divide %lld channels and %lld filters", c->op->name,
                        (long long)k->groups, (long long)k->channels, (long long)k->filters);
     return w->dim[1] == k->channels / k->groups ||
-           gp_fail(
-               "%s: the weight is %s, the image %s: %lld channels in %lld groups (expected %lld "
-               "channels in the weight)",
-               c->op->name, gp_shape_text(w, text, sizeof text),
-               gp_shape_text(x, image, sizeof image), (long long)k->channels, (long long)k->groups,
-               (long long)(k->channels / k->groups));
+           gp_fail("%s: the weight %s takes %lld channels, the image %s has %lld in %lld group%s "
+                   "(expected "
+                   "%lld in the weight)",
+                   c->op->name, gp_shape_text(w, text, sizeof text), (long long)w->dim[1],
+                   gp_shape_text(x, image, sizeof image), (long long)k->channels,
+                   (long long)k->groups, k->groups == 1 ? "" : "s",
+                   (long long)(k->channels / k->groups));
 }
 
 static bool conv_bias(const gp_call *c, int64_t channels) {

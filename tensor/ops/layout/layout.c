@@ -119,7 +119,7 @@ static gp_dtype list_dtype(const gp_value *v) {
 /* but: the dim, counted from 1, whose size may differ; 0: none. */
 static bool differ(const gp_call *c, int i, const gp_tensor *t, const gp_tensor *first, int but) {
     char a[200], b[200], dim[40] = "";
-    if (but) snprintf(dim, sizeof dim, " but in dim %d", but);
+    if (but) snprintf(dim, sizeof dim, " except in dim %d", but);
     return gp_fail("%s: tensor %d is %s, which does not fit %s (expected the same sizes%s)",
                    c->op->name, i + 1, gp_tensor_text(t, a, sizeof a),
                    gp_tensor_text(first, b, sizeof b), dim);

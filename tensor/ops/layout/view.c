@@ -44,9 +44,11 @@ static bool target_shape(const gp_call *c, const gp_tensor *x, gp_shape *s) {
     else if (unknown >= 0 || known != x->a.numel) {
         char a[160], b[160];
         gp_shape old = gp_tensor_shape(x);
-        return gp_fail("%s: %lld elements of shape %s do not fill shape %s", c->op->name,
-                       (long long)x->a.numel, gp_shape_text(&old, a, sizeof a),
-                       gp_shape_text(s, b, sizeof b));
+        return gp_fail("%s: %lld elements of shape %s do not fill shape %s (expected %s%lld "
+                       "elements)",
+                       c->op->name, (long long)x->a.numel, gp_shape_text(&old, a, sizeof a),
+                       gp_shape_text(s, b, sizeof b), unknown < 0 ? "" : "a multiple of ",
+                       (long long)known);
     }
     return countable(c, s);
 }
@@ -247,12 +249,12 @@ bool view_unsqueeze(gp_call *c) {
     char range[80];
     if (x->a.ndim == GP_MAX_DIM)
         return gp_fail("unsqueeze: a tensor has at most %d dims", GP_MAX_DIM);
-    int places = x->a.ndim + 1; /* the new dim may also come after the last one */
-    if (c->arg[1].i == 0 || c->arg[1].i > places || c->arg[1].i < -places)
+    int positions = x->a.ndim + 1; /* the new dim may also come after the last one */
+    if (c->arg[1].i == 0 || c->arg[1].i > positions || c->arg[1].i < -positions)
         return gp_fail("unsqueeze: dim %lld is out of range for a %d-d tensor (%s)",
                        (long long)c->arg[1].i, x->a.ndim,
-                       gp_index_range(places, range, sizeof range));
-    at = (int)(c->arg[1].i > 0 ? c->arg[1].i - 1 : c->arg[1].i + places);
+                       gp_index_range(positions, range, sizeof range));
+    at = (int)(c->arg[1].i > 0 ? c->arg[1].i - 1 : c->arg[1].i + positions);
     gp_shape s = {.ndim = x->a.ndim + 1};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0, j = 0; i < s.ndim; i++) {
@@ -288,8 +290,11 @@ static bool split_sizes(const gp_call *c, const gp_tensor *x, int d, gp_shape *s
     if (unknown >= 0 && known > 0 && have % known == 0)
         return s->dim[d + unknown] = have / known, true;
     return (unknown < 0 && known == have) ||
-           gp_fail("unflatten: the sizes do not multiply to %lld, the size of dim %d",
-                   (long long)have, d + 1);
+           gp_fail(
+               "unflatten: the product of the sizes is %lld, but dim %d has size %lld (expected "
+               "%s)",
+               (long long)known, d + 1, (long long)have,
+               unknown < 0 ? "the same" : "a multiple of the product");
 }
 
 bool view_unflatten(gp_call *c) {

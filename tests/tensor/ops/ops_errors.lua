@@ -292,7 +292,8 @@ do
     t.error(function() return z:add(z, { other = z }) end,
         "add: 'other' is given twice, as argument #2", "a second name given twice")
     t.error(function() return g.cat({ y, y:t() }, 2) end,
-        "tensor 2 is i64 3x2, which does not fit i64 2x3 %(expected the same sizes but in dim 2%)",
+        "tensor 2 is i64 3x2, which does not fit i64 2x3 %(expected the same sizes except in \z
+            dim 2%)",
             "cat")
     t.error(function() return g.arange(4) end,
         "arange: argument 'last' %(#2%): expected a number, got nothing; arange%(1, n%)",

@@ -49,7 +49,8 @@ function V.view(c)
         c.refuses(function() return x:view(12) end, "^view: .*reshape")
     end
     c.refuses(function() return plain:view(5, -1) end,
-        "^view: 12 elements of shape 2x6 do not fill shape 5x%-1")
+        "^view: 12 elements of shape 2x6 do not fill shape 5x%-1 \z
+            %(expected a multiple of 5 elements%)")
     c.refuses(function() return plain:view(-1, -1) end, "^view: dim 2 has size %-1")
     c.refuses(function() return plain:view(13) end, "^view: 12 elements")
     c.refuses(function() return plain:view(1 << 40, 1 << 40) end, "^view: ")
@@ -64,7 +65,7 @@ function V.reshape(c)
     c.check(x:reshape {4, -1, 1}, {shape = {4, 3, 1}, v = a.v})
     shares(c, x, x:reshape(12), c.layout ~= "transposed", "reshape")
     c.refuses(function() return x:reshape(7) end,
-        "^reshape: 12 elements of shape 2x6 do not fill shape 7")
+        "^reshape: 12 elements of shape 2x6 do not fill shape 7 %(expected 7 elements%)")
 end
 
 function V.flatten(c)
@@ -251,7 +252,7 @@ function V.unflatten(c)
     c.check(c.put({shape = {0, 2}, v = {}}):unflatten(1, 4, 0), {shape = {4, 0, 2}, v = {}})
     shares(c, x, x:unflatten(2, 3, 4), true, "unflatten")
     c.refuses(function() return x:unflatten(2, 5, -1) end,
-        "^unflatten: the sizes do not multiply to 12")
+        "^unflatten: the product of the sizes is 5, but dim 2 has size 12 %(expected ")
     c.refuses(function() return x:unflatten(2, -1, -1) end, "^unflatten: size 2 is %-1")
     c.refuses(function() return x:unflatten(4, 3) end, "^unflatten: dim 4 is out of range")
     c.refuses(function() return x:unflatten(1, {}) end, "^unflatten: 0 sizes")

@@ -11,7 +11,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median of so many batches of calls. */
+/* The median of `batches` batches of calls. */
 static double measure(const float *from, float *to, int n, int batches, int times) {
     double took[BATCHES];
     for (int b = -1; b < batches; b++) { /* the first is not counted */

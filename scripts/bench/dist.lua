@@ -10,7 +10,7 @@ end
 
 -- ---- what is measured ----
 
--- The median of batches, each of so many calls.
+-- The median over batches of the time of a call.
 local function timed(fn, batches, times)
     local took = {}
     for b = 0, batches do -- the first is not counted

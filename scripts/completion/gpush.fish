@@ -35,9 +35,9 @@ end
 __gpush_option analyze html 'write a page for a browser' file
 __gpush_option analyze diff 'show what changed since that profile or trace' file
 __gpush_option analyze network 'predict the times on a network' '10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured'
-__gpush_option analyze ranks 'predict them with so many ranks' ''
+__gpush_option analyze ranks 'predict them with that many ranks' ''
 __gpush_option analyze card 'predict them on a card' "$cards"
-__gpush_option compare fail-above 'fail where it has more than so many percent more' ''
+__gpush_option compare fail-above 'fail where it has more than that many percent more' ''
 __gpush_option compare of 'what is compared' 'wall device waited waits'
 __gpush_option fit card 'whether it fits this one' "$cards"
 __gpush_option fit limit 'how many lines that hold the peak' ''
@@ -66,7 +66,7 @@ __gpush_option sync error 'refuse waits'
 __gpush_option sync baseline 'fail where waits are not in this file' file
 __gpush_option sync update 'write that file again'
 __gpush_option sync budget 'fail where there are more waits' ''
-__gpush_option sync skip 'begin after so many steps of an optimizer' ''
+__gpush_option sync skip 'begin after that many steps of an optimizer' ''
 __gpush_option sync quiet 'print only what fails'
 complete -c gpush -n '__fish_seen_subcommand_from lab' -f -a 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp'
 functions -e __gpush_option

@@ -13,7 +13,7 @@ if [[ ${words[2]} == analyze ]]; then
         '--limit[how many rows the table has]:number:' \
         '--max-bytes[read no larger files]:bytes:' \
         '--network[predict the times on a network]:network:(10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured)' \
-        '--ranks[predict them with so many ranks]:number:' \
+        '--ranks[predict them with that many ranks]:number:' \
         '--card[predict them on a card]:card:(h200 h100 a100 v100 mi250 t4)' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:file:_files'
@@ -23,7 +23,7 @@ if [[ ${words[2]} == compare ]]; then
     _arguments -S \
         '2:before:_files' \
         '3:after:_files' \
-        '--fail-above[fail where it has more than so many percent more]:percentage:' \
+        '--fail-above[fail where it has more than that many percent more]:percentage:' \
         '--of[what is compared]:measure:(wall device waited waits)' \
         '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
         '--limit[how many rows the table has]:number:' \
@@ -69,7 +69,7 @@ if [[ ${words[2]} == sync ]]; then
         '2:script:_files -g "*.lua"' \
         '--warn[print a line at each wait]' \
         '--error[refuse waits]' \
-        '--skip[begin after so many steps of an optimizer]:number:' \
+        '--skip[begin after that many steps of an optimizer]:number:' \
         '--baseline[fail where waits are not in this file]:file:_files' \
         '--update[write that file again]' \
         '--budget[fail where there are more waits]:number:' \

@@ -61,7 +61,7 @@ local function worst(a, n, atol, rtol)
     if over[at]:item() > 0 then return at end
 end
 
-local MOST = 250 -- inputs, as many as a function written in Lua may name
+local MOST = 250 -- inputs: the most that a function written in Lua may name
 
 -- The inputs of check `name`: a tensor, or a list that may have gaps where it says its n.
 local function inputs_of(name, list)

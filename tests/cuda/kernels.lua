@@ -240,7 +240,7 @@ for _, dt in ipairs {"f16", "bf16"} do
         return g.cross_entropy(a, b), g.cross_entropy_grad(g.tensor(300):to(dt):to(a.device), a, b)
     end, g.randn(300, 45):to(dt), labels(45, {300}))
 end
--- so many pixels that their sums are added in two steps
+-- enough pixels that their sums are added in two steps
 same("cross_entropy of 8300 pixels", 2e-5, function(a, b) return g.cross_entropy(a, b) end,
     g.randn(8300, 32), labels(32, {8300}))
 
@@ -292,7 +292,7 @@ same("bincount", 1e-9, function(x, w) return x:bincount(), x:bincount(w), x:binc
     labels(40, {6000}), g.rand(6000):to({dtype = "f64"}))
 same("histc", 0, function(x) return x:histc(20), x:histc(20, -1, 1), x:histc(5000, -3, 3) end,
     randn(9000))
--- so many that a thread reads several at once
+-- enough elements that a thread reads several at once
 same("bincount and histc of 40003", 0, function(l, x, narrow)
     return l:bincount(), narrow:bincount(), l["1:-1:2"]:bincount(), x:histc(20, -1, 1), x:histc(70)
 end, labels(40, {40003}), randn(40003), labels(40, {40003}):to "u8")

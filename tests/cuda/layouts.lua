@@ -121,7 +121,7 @@ for _, dt in ipairs {"f32", "f16"} do
     end
 end
 
--- Transposed copies of so many tiles that the widest are used.
+-- Transposed copies with enough tiles for the widest ones to be used.
 for dt, n in pairs {f32 = 1452, i16 = 2900} do
     local x = g.arange(1, n * n, 1, {dtype = "i32"}):to(dt):view(n, n)
     local y = x:to "cuda":t():contiguous():cpu()

@@ -88,7 +88,7 @@ for i, case in ipairs {
     end
 end
 
--- What is too large for cuDNN at once is done in parts of so many images as it takes.
+-- What is too large for cuDNN at once is done in parts of the images that it takes.
 do
     local g = require "gpush"
     local kernel = randn(6, 4, 3, 2)

@@ -23,7 +23,43 @@ at hand                         available
 in the midst                    within, during
 behind (it|its|them|the|an?|each|every|any|another|one|what|that|which|this|these|their|two)   after, that follows
 once more                       again
+so many                         a number: N of them, that many, `name` of them
+as many as                      the same number of, one for each
+(the|a) dim it goes along       the dimension to work along
+(for|of) who(ever)? (asks|wants)   when a caller asks
+what came out                   the result, the model's output
+(need not|is to) be (rewritten|asked)   you need not rewrite
+of its own accord               by itself
+logarithms? of chances?         log-probability
+(is|are) less wide              has a smaller width
+first used place                first position
+a dim more                      one more dim
+no error tells                  no error says so
 EOF
+}
+
+# Words that no identifier of C in the product is, each with the field's. What kernels/cuda/norm and
+# attention have of them goes with the kernels there.
+words() {
+    cat <<'EOF'
+room            capacity, scratch, workspace, shared
+place           position, slot, address
+places          positions
+apart           separate, spacing, stride
+put             store, append, write
+GRAIN           GP_GRAIN
+EOF
+}
+# Prints "FILE:LINE: the word (write: …)" for each, and for a static function that is only named run.
+private() {
+    local files
+    mapfile -t files < <(find tensor kernels profile bindings shell -type f \( -name '*.[ch]' -o -name '*.cu' \
+        -o -name '*.cuh' -o -name '*.inc' \) 2>/dev/null | grep -Ev '^kernels/cuda/(norm|attention|runtime/rows)' | LC_ALL=C sort)
+    [ ${#files[@]} -eq 0 ] || awk -f "$root/tests/support/strip.awk" "${files[@]}" | words="$(words)" perl -ne '
+        BEGIN { /^(\S+)\s+(.*)/ and $say{$1} = $2 for split /\n/, $ENV{words} }
+        my ($at, $text) = /^([^:]*:\d+): (.*)/ or next;
+        print "$at: $1 (write: $say{$1})\n" while $text =~ /\b(@{[join "|", keys %say]})\b/g;
+        print "$at: run (write: what it runs)\n" if $text =~ /^(?:template <.*> )?static .*\brun\(/;'
 }
 
 # Comments that ask instead of saying: "Is x free?" is "Whether x is free".
@@ -60,12 +96,19 @@ tap_empty "$(found)" "no phrase of the list is left"
 n=$(phrases | grep -c .)
 tap_ok $((n > 0 ? 0 : 1)) "the list has phrases ($n)"
 
+tap_empty "$(private)" "no identifier is a private word"
+
 # A scratch tree: a phrase in capitals, one over a line break, and no word that only contains one.
 TMPDIR=$(mktemp -d)
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir tensor || exit 1
+printf 'static int run(int room) { return room; } /* place */\nchar *put = "apart", input, no_room;\n' >tensor/words.c
 printf '/* Side by side. */\n/* They lie, so\n * to say, for everything. */\n/* Is x free? */\nint x;\n' >tensor/x.c
 tap_is "$(found | cut -d'(' -f1)" "tensor/x.c:1: Side by side 
 tensor/x.c:2: so * to say 
 tensor/x.c:4: /* Is x free? " "phrases are found in any case, across lines, and as questions"
+tap_is "$(private | cut -d'(' -f1)" "tensor/words.c:1: room 
+tensor/words.c:1: room 
+tensor/words.c:1: run 
+tensor/words.c:2: put " "private words are found in code, not in comments, texts and longer names"
 tap_done

@@ -5,7 +5,7 @@ if (os.getenv "GPUSH_SAN" or ""):find "thread" then
     t.skip_all "the thread sanitizer delivers signals late, when a function of the system is called"
 end
 
--- Takes so many seconds of the processor: the sampler sees only what runs, and a loaded machine
+-- Takes that many seconds of the processor: the sampler sees only what runs, and a loaded machine
 -- runs others, too.
 local function busy(seconds)
     local stop, n = os.clock() + seconds, 0

@@ -2,7 +2,7 @@
 -- not grow with their number. Processor time is compared with that of a reader of the same record.
 local t = require "tap"
 
--- A trace of n steps, each with a region, an op and a kernel, of so many streams.
+-- A trace of n steps, each with a region, an op and a kernel, of that many streams.
 local function load(n, streams)
     local events, name = {}, os.tmpname()
     local function add(cat, label, ts, dur, args)

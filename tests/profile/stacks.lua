@@ -56,7 +56,7 @@ local function depths(options)
 end
 t.is({ depths { stack = 1 }, depths { stack = 2 }, depths { with_stack = 32 },
     depths { stack = true } }, { { 1 }, { 2 }, { 5 }, { 5 } },
-    "the innermost calls, as many as asked for")
+    "the number of innermost calls that was asked for")
 for _, n in ipairs { 0, 33, -1, 1.5, "2" } do
     local message = ": stack: expected true, false or 1 to 32 frames, got "
         .. tostring(n):gsub("[-.]", "%%%0")

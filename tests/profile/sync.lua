@@ -3,14 +3,14 @@ local t = require "tap"
 local sync = sync
 local dev = "gpu"
 
--- Work for the device: so many additions to rows of 1,024 numbers.
+-- Work for the device: n additions to rows of 1,024 numbers.
 local function additions(rows, n)
     local y = full({ rows, 1024 }, 1, { device = dev, dtype = "f32" })
     for _ = 1, n do y = y + 1 end
     return y
 end
 
--- The rows, up to most, with which n additions take the device so many seconds: the stand-in for
+-- The rows, up to most, with which n additions take the device that many seconds: the stand-in for
 -- CUDA takes a hundred times as long as sim.
 local function rows_for(seconds, n, most)
     local rows = 4

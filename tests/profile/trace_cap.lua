@@ -1,4 +1,4 @@
--- Traces of at most so many bytes: what is kept, what is merged and what that says.
+-- Traces of at most that many bytes: what is kept, what is merged and what that says.
 local t = require "tap"
 
 local x = ones(4, { device = "sim" })

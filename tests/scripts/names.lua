@@ -206,7 +206,7 @@ t.is(answer "local set = {} set.indices()", nil, "a user's own table is none of 
 
 -- A user's name is not gpush's of the same spelling.
 function stream() end
-t.ok(not said("stream"):find "A queue of its own", "a function of the user's is not gpush's")
+t.ok(not said("stream"):find "A new queue on the device", "a function of the user's is not gpush's")
 t.ok(said("help"):find("words are found in", 1, true), "a function in C by its name")
 -- luacheck: ignore
 t.ok((function()

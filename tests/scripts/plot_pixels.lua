@@ -155,7 +155,7 @@ t.ok(far <= 51 / 64, ("dithered squares are their colours on average: %.2f off")
 -- A chart is such a picture, too, but not as a text.
 seen, w, h = unsixel(drawn("sixel", "plot({1, 3, 2}, {width = 50, height = 12, title = 't'})"))
 t.is({ w, h }, { 400, 192 },
-    "a chart of so many cells, of 8 x 16 pixels where nothing else is known")
+    "a chart of that many cells, of 8 x 16 pixels where nothing else is known")
 local blue = 0
 for y = 1, h do
     for x = 1, w do blue = blue + (seen[y][x][3] - seen[y][x][1] > 100 and 1 or 0) end

@@ -36,7 +36,7 @@ done
 grep -q '^train.lua:8 *item *5 ' err
 tap_ok $? "with the lines that waited"
 "$gpush" profile --table --limit 2 train.lua >out 2>err
-tap_is "$? $(grep -c 'other rows' err) $(grep -c 'Waits of' err)" "0 1 0" "--table: only the table, of so many rows"
+tap_is "$? $(grep -c 'other rows' err) $(grep -c 'Waits of' err)" "0 1 0" "--table: only the table, of that many rows"
 
 "$gpush" profile --save=all.prof.gz --html all.html --trace all.json --memory --shapes --flops train.lua >out 2>err
 tap_is "$? $(sort err)" "0 gpush profile: wrote all.html

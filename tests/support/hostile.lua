@@ -167,7 +167,7 @@ local function arguments(f)
     return args
 end
 
--- Uses what came out, as a script would.
+-- Uses the results, as a script would.
 local function use(...)
     local n = select("#", ...)
     for i = 1, math.min(n, 3) do

@@ -13,7 +13,7 @@ local function costs(fn)
     return by
 end
 
--- fn's op costs so many operations and, where given, so many bytes.
+-- fn's op costs that many operations and, where given, bytes.
 local function costs_of(name, fn, flops, bytes)
     local is = costs(fn)[name] or { "not run" }
     t.is(is[1], flops, name .. ": operations")

@@ -21,7 +21,7 @@ local function guarded(name, fn)
     collectgarbage()
 end
 
--- Seconds of a call, the wait for the device included, over so many calls that the wait is small:
+-- Seconds of a call, the wait for the device included, over enough calls to make the wait small:
 -- for 20 ms, as the peers do. The card's clocks are low before.
 local least = small and 1e-4 or 0.02
 local function item(name, fn, bytes, operations)

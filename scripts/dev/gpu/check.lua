@@ -72,7 +72,7 @@ local function later(name, limit, command, judge)
     waiting[#waiting + 1] = { name = name, limit = limit, command = command, judge = judge }
 end
 
--- Runs the parts of `later`, so many at a time: a program takes seconds to begin on a card.
+-- Runs the parts of `later`, several at a time: a program takes seconds to begin on a card.
 local function together(jobs)
     local script = out .. "/parts.sh"
     local f = assert(io.open(script, "w"))

@@ -154,7 +154,7 @@ def elementwise(functions):
         for xs in (args, [x.float() for x in args]):
             try:
                 y = fn(*(x.clone() for x in xs))
-            except Exception:  # of any class: not a function of so many tensors alone
+            except Exception:  # of any class: not a function of that number of tensors alone
                 continue
             if isinstance(y, torch.Tensor) and y.shape == xs[0].shape:
                 yield name, Sample(fn, xs)

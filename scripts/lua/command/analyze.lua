@@ -16,7 +16,7 @@ read.
 and predicted, from profiles with costs (prof:on):
   --network NAME  on that network: 400Gb, nvlink, measured ...; without --ranks a table of 2 to
                   1,024 ranks comes last
-  --ranks N       with so many ranks, on a network
+  --ranks N       with N ranks, on a network
   --card NAME     on that card: h200, h100, a100, v100, mi250, t4; also before the command
 The exit status is 0, 2 for wrong options, or 3 for a file that cannot be read or written.
 ]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,

@@ -84,7 +84,7 @@ require "registry"["gpush.stepped"] = function()
     begin()
 end
 
--- Whether so many steps were taken; says what --skip is for where the first refusal came before.
+-- Whether --skip steps were taken; says what --skip is for where the first refusal came before.
 local function skipped(ok)
     if steps < skip then
         say("%d step%s of an optimizer, --skip %d waits for more", steps, steps == 1 and "" or "s",

@@ -16,19 +16,19 @@ cuda.synchronize | cuda.synchronize([device]) (see synchronize)
     Waits until the GPU has done all that is queued.
     waits: for all that is queued
 cuda.empty_cache | cuda.empty_cache([device]) (see empty_cache)
-    Gives back memory that is kept for the next tensors.
+    Frees the memory that is kept for the next tensors.
 cuda.current_stream | cuda.current_stream([device]) (see current_stream)
     The stream that ops of this thread go to.
 cuda.stream | cuda.stream([device]) (see stream)
-    A queue of its own on the GPU.
+    A new queue on the GPU.
 cuda.memory_stats | cuda.memory_stats([device]) (see memory, cuda.memory_summary)
     Bytes in use, their peak, what is cached, the limit, and counts, as a table.
 cuda.memory_allocated | cuda.memory_allocated([device]) (see memory)
-    Bytes in tensors that live.
+    Bytes of live tensors.
 cuda.max_memory_allocated | cuda.max_memory_allocated([device]) (see cuda.reset_peak_memory_stats)
-    The most bytes that were in tensors at once.
+    The peak of the bytes of live tensors.
 cuda.memory_reserved | cuda.memory_reserved([device]) (see cuda.empty_cache)
     Bytes in tensors and in the cache.
 cuda.reset_peak_memory_stats | cuda.reset_peak_memory_stats([device]) (see reset_peak)
-    The peak is counted from here.
+    Restarts the count of the peak.
 ]==]

@@ -1,7 +1,7 @@
 --!plain
 -- data.Subset(dataset, indices): the samples of a data set with these indices, a list or a tensor.
 -- data.ConcatDataset{a, b, …}: data sets one after the other. data.random_split(dataset, lengths):
--- subsets of so many samples each, at random, or of shares that add up to 1.
+-- subsets of given sizes, at random, or of shares that add up to 1.
 local require = ...
 local gpush, data, composite = require "gpush", require "data", require "composite"
 

@@ -2,7 +2,7 @@
 -- Help texts of data sets and loaders; their form: scripts/lua/help/topics.lua.
 return [==[
 data (see nn, optim)
-    Data sets, and loaders that make batches of them, in threads if asked.
+    Data sets, and loaders that make batches of them, optionally in threads.
 data.raise | data.raise(text) (see data)
     An error at the line of the script that called, not inside the loader.
 data.Dataset (see data.Loader)
@@ -33,7 +33,7 @@ data.Loader (see data.Dataset, data.TensorDataset)
 data.any.get (see data.Dataset)
     A sample as one or several values, by its index.
 data.any.report (see data.Loader)
-    Who waits for whom, and how many workers would do.
+    Whether the step or the loader waits, and how many workers would be enough.
 data.transforms (see data.ImageFolder)
     Functions of an image, channels x height x width, to be composed: data.transforms.Compose {…}.
     shapes: x: channels x height x width, with any leading dims
@@ -51,13 +51,13 @@ data.Subset | data.Subset(dataset, indices) (see data.random_split, data.ConcatD
     > return data.Subset(ds, {3, 1})[1]
     --> tensor(30, i64 scalar cpu)
 data.ConcatDataset | data.ConcatDataset{a, b, …} (see data.Subset, data.Dataset)
-    Data sets one after the other.
+    Concatenates data sets.
     > local ds = data.TensorDataset(tensor{10, 20})
     > return #data.ConcatDataset{ds, ds}
     --> 4
 data.random_split | data.random_split(dataset, lengths [, {seed =}]) (see data.Subset, randperm)
-    Subsets of a data set at random, as many as there are lengths: numbers of samples, or shares
-    that add up to 1. The order is that of manual_seed, or of a seed.
+    Random subsets of a data set, one for each length. Lengths are numbers of samples, or shares
+    that add up to 1. The order follows manual_seed, or seed.
     options: lengths: numbers of samples that add up to all, or shares of 1; seed: the same parts
         each time, without touching the generator
     > local train, test = data.random_split(data.TensorDataset(ones(10)), {0.8, 0.2})

@@ -6,7 +6,7 @@
 -- busy: making all batches took the workers together so long; computed: of that, on a processor or
 -- ready for one; step: of the script between two batches, without its waits for them, which are
 -- that share of the time after the first batch. processors: 0 where the host's time is counted, of
--- which the model has as many as workers.
+-- which the model has one for each worker.
 
 local MOST <const> = 64          -- workers that a loader may have
 local LITTLE <const> = 0.02      -- of the step: no worker is worth it

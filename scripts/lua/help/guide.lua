@@ -3,9 +3,9 @@
 -- topics.lua.
 return [==[
 prompt (see quit, tutorial)
-    Up and Down go through what was typed, Ctrl-R searches it, Tab completes, ?name tells about a
-    name. A block that is open goes on in the next line. :help lists the prompt's own commands, such
-    as :time and :profile. docs/prompt.md has the rest.
+    Up and Down go through what was typed, Ctrl-R searches it, Tab completes, ?name describes a
+    name. An open block continues on the next line. :help lists the prompt's own commands, such as
+    :time and :profile. docs/prompt.md has the rest.
 from python (see tutorial, tensor, nn)
     Type the line as in Python: the error has its form in Lua, as x:sum(2) for x.sum(1). Methods
     take a colon, lists are braces, options a table at the end, blocks close with end; dims, indices
@@ -24,11 +24,12 @@ install (see doctor)
     rest; gpush doctor says what works.
 tutorial (see labs)
     docs/getting-started.md is a first session, docs/language.md says how to write what you know
-    from PyTorch. gpush labs lists programs to run and read. At the prompt ?name tells about a name,
-    Tab completes.
+    from PyTorch. gpush labs lists programs to run and read. At the prompt ?name describes a name,
+    and Tab completes.
 labs | gpush lab NAME (see tutorial, sync.explain)
     gpush labs lists programs that show what a wait, a copy or a fork costs; gpush lab NAME runs
-    one, gpush lab NAME --help says what to look at. gathernd is the first, find_the_wait asks you.
+    one, gpush lab NAME --help says what to look at. Start with gathernd; find_the_wait is an
+    exercise.
 doctor | gpush doctor (see cuda, sim)
     Says what works on this machine, what does not, why, and what to do about it: a GPU that is not
     found, a library that is missing. Where there is no GPU, device = 'gpu' is sim, a device made of

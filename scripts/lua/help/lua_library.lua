@@ -72,8 +72,8 @@ io.open(file, [mode="r"]): opens it: "r" "w" "a", with "b" for bytes and "+" for
 io.output([file]): sets the file that io.write writes; gives it
 io.popen(command, [mode]): runs a command of the system and reads what it writes, or writes what it
     reads
-io.read(…): reads standard input: "n" a number, "l" a line, "L" with its end, "a" all, or so many
-    bytes
+io.read(…): reads standard input: "n" a number, "l" a line, "L" with its end, "a" all, or a number
+    of bytes
 io.stderr: standard error, a file
 io.stdin: standard input, a file
 io.stdout: standard output, a file

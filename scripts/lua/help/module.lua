@@ -8,18 +8,19 @@ tensor (see zeros, arange, npy, image)
     > tensor({{1, 2}, {3, 4}}):sum(1) --> tensor({4, 6}, i64 2 cpu)
 sim (see sim.card, sim.host, sim.measured, timeit)
     The simulated device, and the card that it stands in for: sim.card = 'h200'. Results stay real
-    and are computed by the processor; times are the bound of the card's data sheet, over the share
-    of it that was measured, where it was: sim.measured says where. Its memory is the card's, too.
+    and are computed by the processor; times are the bound of the card's data sheet, divided by the
+    measured share of it where there is one (sim.measured). Its memory is the card's, too.
     > sim.card --> nil
 sim.measured (see sim.card, sim.cards)
-    Whether a modelled card's time for an op, such as 'linalg.svd', is of a share of the card's
-    bound that was measured on it; false: it is the bound, the least that the card can take, and
-    says nothing of what is faster. nil where no card is modelled.
+    Whether a modelled card's time for an op, such as 'linalg.svd', uses a share of the card's bound
+    that was measured on it. false: it is the bound itself, the least that the card can take, which
+    says nothing about what is faster. nil if no card is modelled.
     > sim.measured 'add' --> nil
 sim.card (see sim.cards, sim.host)
     The card that sim stands in for: 'h200', 'h100', 'a100', 'v100', 'mi250' (one of its two dies),
-    't4', a table of figures ({like = 'h200', bandwidth = 1e12}), or nil. While there is one, the
-    host's clock stands still when the processor plays the card, and jumps where the host waits.
+    't4', a table of figures ({like = 'h200', bandwidth = 1e12}), or nil. With a card, the host's
+    clock stands still while the processor computes in the card's place, and jumps where the host
+    waits.
 sim.host (see sim.card, sim.script, sim.loader)
     Seconds that the host takes for each op while sim stands in for a card, as 8e-6 for PyTorch's 8
     us; nil: what it takes here. With it a run's times are the same on every machine: the cpu's own
@@ -32,7 +33,7 @@ sim.script (see sim.host)
     > sim.script --> 3e-09
 sim.loader (see sim.host)
     Seconds that the host takes for a batch of a data.Loader where sim.host is set, as measured on
-    some host; nil: what is counted. Workers divide it.
+    some host; nil: what is counted. It is divided by the number of workers.
 sim.tf32 (see sim.card)
     Whether products of f32 take the card's tf32 rate; their results do not change.
 sim.cards (see sim.card)
@@ -40,7 +41,7 @@ sim.cards (see sim.card)
     > sim.cards().t4.bandwidth --> 320000000000.0
 timeit (see compare, profile)
     How long a call takes, with the wait for devices: the median of several runs, host and device
-    time apart; .kind says whether it is measured, modelled or CPU-backed.
+    time separately; .kind says whether it is measured, modelled or CPU-backed.
     options: n: number of calls; print: print the result at once; device: device to wait for
     waits: for each run, so that device time counts
     > timeit(function() return ones(2) + 1 end, {n = 1}).time > 0 --> true
@@ -56,10 +57,11 @@ progress (see data)
 image (see imshow)
     Pictures in PNG files: image.load(file), image.save(file, x).
 gpush (see help, ops)
-    The module: what is global in the shell. In other programs local gpush = require "gpush".
+    The module, whose fields are global in the shell. In other programs write local gpush = require
+    "gpush".
 help | help([name or words or value], [{source = true}]) (see ops)
-    What an op, a class or a value is, or what the words are found in; at the prompt ?name, x?,
-    ??name.
+    Describes an op, a class or a value, or lists what the words are found in; at the prompt ?name,
+    x?, ??name.
     options: source: its source in place of the text
 ops | ops([all=false]) (see help)
     The table of ops by name: signature, help, kind, whether it has a derivative; ops(true) has
@@ -69,8 +71,8 @@ is_tensor | is_tensor(value) (see tensor)
     Whether the value is a tensor.
     > is_tensor {1, 2} --> false
 devices | devices([kind]) (see cuda, default_device)
-    Names of the devices that were opened; with a kind, 'cuda', descriptions of those there are, and
-    why there are none.
+    Names of the opened devices; with a kind, such as 'cuda', descriptions of the devices of that
+    kind, or why there are none.
     > devices()[1] --> cpu
 default_device | default_device([device]) (see default_dtype, to)
     The device of new tensors; sets it if one is given.
@@ -83,27 +85,27 @@ synchronize | synchronize([device]) (see sync, stream)
     explicit.
     waits: for all that is queued
 stream | stream([device]) (see current_stream, stream.use, synchronize)
-    A queue of its own on the device; ops go there while s:use() holds.
+    A new queue on the device; ops go there while s:use() is in force.
     > local s = stream "sim"
     > local y = s:use(function() return ones(2, {device = "sim"}) + 1 end)
     > s:synchronize()
     > return y:sum():item()
     --> 4.0
 fuse | fuse(fn) (see fuse_compile, timeit, compare, profile)
-    fn as a function that runs chains of elementwise ops, with a reduction at the end, as one op
-    each, forward and backward. The first call with arguments of a kind (dtypes, dims, which sizes
-    are 1; numbers by their values) runs fn and notes its ops; later ones run what was planned. fn
-    is noted again when something that it reads changes: upvalues, fields of tables, globals.
-    Reading a tensor's value in it is an error. Other ops run as they are, and long chains become
-    several ops, of 40 steps each. What runs often is compiled; until then the ops run one by one on
-    cuda, and always those of chains where an element may be an error (probabilities) or whose
-    derivative has over 160 steps. Integer division is no step.
+    Returns fn as a function that runs each chain of elementwise ops, with a reduction at the end,
+    as one op, forward and backward. The first call with arguments of a kind (dtypes, dims, which
+    sizes are 1; numbers by their values) runs fn and traces its ops; later ones run the plan. fn is
+    traced again when something that it reads changes: upvalues, fields of tables, globals. Reading
+    a tensor's value in it is an error. Other ops run as they are, and long chains become several
+    ops, of 40 steps each. A chain that runs often is compiled; until then its ops run one by one on
+    cuda. Chains always run so where an element may be an error (probabilities), or where the
+    derivative has over 160 steps. Integer division is not fused.
     > local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) f(x, x)
     > return f(x, -x * 3)
     --> tensor({0.0, 0.0}, f32 2 cpu)
 fuse_compile | fuse_compile([mode]) (see fuse)
-    Whether fused functions are compiled, by GCC where it is in PATH, and on cuda by NVRTC: true,
-    those that run often, while they go on as before; false, none; "wait", each at its second call,
+    Whether fused functions are compiled, by GCC where it is in PATH, and on cuda by NVRTC: true
+    compiles those that run often, in the background; false none; "wait" each at its second call,
     which waits for the compiler. Sets it if mode is given; initially true, or what the variable
     GPUSH_FUSE_COMPILE says (0, wait). Results are the same bits. Also gives a table: how many
     programs were compiled, loaded from the folder gpush/fused of XDG_CACHE_HOME (~/.cache), are
@@ -112,31 +114,31 @@ fuse_compile | fuse_compile([mode]) (see fuse)
     > return n.failed
     --> 0
 capture | capture(fn) (see fuse, profile, optim)
-    fn as a function whose first call, or two, run it and record its ops; later calls launch them
-    again as they were resolved: a list on the cpu and sim, graphs on cuda. A replay has new inputs,
-    results, gradients and random numbers, and an optimizer's options as they are then; a whole
-    training step can be captured. What would make it differ from fn is an error with the line:
-    other shapes, dtypes, devices or layouts, values of tensors that are read, a changed upvalue or
-    field, a tensor that fn keeps. fn gives tensors, numbers, strings, booleans or nil.
+    Returns fn as a function whose first call, or two, run fn and record its ops; later calls replay
+    them, as a list on the cpu and sim, as graphs on cuda. A replay has new inputs, results,
+    gradients and random numbers, and the optimizer's current options; a whole training step can be
+    captured. Anything that would make a replay differ from fn is an error with its line: other
+    shapes, dtypes, devices or layouts, values of tensors that are read, a changed upvalue or field,
+    a tensor that fn keeps. fn gives tensors, numbers, strings, booleans or nil.
     > local w = ones(2)
     > local step = capture(function(x) w:add_(x) return w:sum() end)
     > for i = 1, 3 do step(ones(2)) end
     > return step(ones(2))
     --> tensor(10.0, f32 scalar cpu)
 fork | fork(fn, …) (see wait, stream)
-    Calls fn at once, but its ops go to streams of their own, beside what is queued meanwhile, and
-    so do those of its backward; gives a future for wait, which has f:done() and f:wait(), too.
-    Nothing waits: ops follow those whose tensors they take. On the cpu the streams are threads, as
-    many as processors, and each op uses one. An error of fn is raised by fork at once; one of an op
-    (an index out of range) by whatever reads a result, such as item or print, by synchronize, on
-    the cpu by wait.
+    Calls fn at once, but queues its ops, and those of its backward, on streams of their own, where
+    they run beside other work. Returns a future for wait, with the methods f:done() and f:wait().
+    Nothing waits: an op starts after those that make its operands. On the cpu the streams are
+    threads, one for each processor, and each op uses one. An error of fn is raised by fork at once;
+    one of an op (an index out of range) by whatever reads a result, such as item or print, by
+    synchronize, on the cpu by wait.
     > local x = ones(3, {device = "sim"}); local f = fork(function(a)
     > return a:neg() end, x); return (x + wait(f)):sum():item()
     --> 0.0
 wait | wait(future) (see fork, synchronize)
-    What the function given to fork returned; wait{f, g} a list of the first value of each. On a
-    device the host does not wait: whoever uses a tensor follows what makes it, and an error is
-    raised where a value is read. On the cpu it waits for the fork (sync: join), and raises its
+    Returns what the function given to fork returned; wait{f, g} a list of the first value of each.
+    On a device the host does not wait: ops start after those that make their operands, and an error
+    is raised where a value is read. On the cpu it waits for the fork (sync: join), and raises its
     errors; within another fork, its worker does.
     waits: on the cpu for the fork; sync counts it as a join, which is never refused
     > local l = {}; for i = 1, 4 do l[i] = fork(ones, 2) end return stack(wait(l)):sum():item()
@@ -147,14 +149,14 @@ memory | memory([device]) (see alive, empty_cache, reset_peak, cuda.memory_summa
     Bytes in use, their peak, what is cached, the limit, and counts, as a table.
     > memory("cpu").in_use >= 0 --> true
 alive | alive() (see memory, profile.memory)
-    What memory is in use now, on all devices, by the line that made it: a list that prints as a
+    The memory in use now, on all devices, by the line that allocated it: a list that prints as a
     table, with device, file, line, blocks, bytes. Blocks below 1 MiB are one row without a line.
-    What only waits for the collector is alive, too: collectgarbage() first leaves that out.
+    Garbage that is not collected yet counts as alive; collectgarbage() before it avoids that.
     > local x = ones(1024, 1024); return #alive() > 0 --> true
 empty_cache | empty_cache([device]) (see memory)
-    Gives back memory that is kept for the next tensors.
+    Frees the memory that is kept for the next tensors.
 reset_peak | reset_peak([device]) (see memory)
-    The peak of memory in use is counted from here.
+    Restarts the count of the peak of memory in use.
 threads | threads([n]) (see data, deterministic)
     How many threads an op on the cpu uses; sets it if n is given.
     > threads() > 0 --> true
@@ -164,7 +166,7 @@ deterministic | deterministic([on]) (see threads, manual_seed, cuda.deterministi
     a batch are still divided among all.
     > deterministic() --> false
 cuda_setting | cuda_setting(name, [on]) (see cuda)
-    Sets and gives what cuda.tf32, cuda.deterministic, cuda.benchmark and cuda.svd_driver set: use
+    Sets and returns what cuda.tf32, cuda.deterministic, cuda.benchmark and cuda.svd_driver set: use
     those.
 grad (see backward)
     call: grad(outputs, inputs, [grad_outputs], [retain_graph=false], [create_graph=false],
@@ -181,7 +183,7 @@ no_grad | no_grad([fn, …]) (see enable_grad, inference, detach)
     > local x = ones(2):requires_grad_() return no_grad(function() return (x * 2).requires_grad end)
     --> false
 enable_grad | enable_grad([fn, …]) (see no_grad)
-    Recording is on again inside no_grad, as no_grad turns it off.
+    Turns recording on again inside no_grad.
 inference | inference([fn, …]) (see no_grad)
     The same as no_grad.
 is_grad_enabled | is_grad_enabled() (see no_grad)

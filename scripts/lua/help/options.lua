@@ -224,7 +224,7 @@ length: number of elements
 steps: number of points
 offset: distance from the first, or the diagonal: above 0 to the right
 diagonal: which diagonal: above 0 to the right, below 0 to the left
-m: number of columns; as many as rows if not given
+m: number of columns; that of rows if not given
 row: number of rows
 col: number of columns
 chunks, sections: number of pieces, or where they end
@@ -333,7 +333,7 @@ T_mult: factor by which each cycle is longer than the one before
 eta_min, min_lr, base_lr: lowest learning rate
 max_lr: highest learning rate
 step_size_up: steps of the rise
-step_size_down: steps of the fall; as many as of the rise if not given
+step_size_down: steps of the fall; step_size_up if not given
 cycle_momentum: the momentum falls while the rate rises
 base_momentum: lowest momentum
 max_momentum: highest momentum

@@ -3,14 +3,14 @@
 -- which people ask are in asked.lua; their form: topics.lua.
 return [==[
 accuracy (see argmax, cross_entropy)
-    The share of rows whose largest score stands at the label. Labels count from 1, as argmax does:
-    y + 1 where yours count from 0, else none or few are equal and no error tells. Add the sums up
+    The share of rows whose largest score is that of the label. Labels count from 1, as argmax does:
+    y + 1 where yours count from 0, otherwise few are equal, and no error says so. Add up the sums
     on the device, and read them once an epoch.
     > (tensor{{1., 3.}, {2., 0.}}:argmax(2) == tensor{2, 2}):float():mean()
     --> tensor(0.5, f32 scalar cpu)
 debugging (see nan.watch, autograd.detect_anomaly, diverge, training fails, nn.summary)
     print(x) shows a tensor, x.shape, x.dtype and x.device what it is; errors name the op, its
-    argument and the line. A NaN: nan.watch() names the op that made it. Other results on a GPU:
+    argument and the line. A NaN: nan.watch() names the op that made it. Different results on a GPU:
     diverge. A loss that does not fall: help "training fails". assert(x.shape[2] == 4) in forward
     finds a wrong layer.
 train a model (see data.Loader, optim, evaluate, checkpoint, training fails)
@@ -57,8 +57,8 @@ freeze layers (see no_grad, checkpoint.load, optim)
     > return body.weight.requires_grad
     --> false
 early stopping (see checkpoint.save, data.random_split, optim.lr.ReduceLROnPlateau)
-    Keep the lowest loss of data that is not learnt from; save the model where it falls, and leave
-    the loop where it has not fallen for some epochs.
+    Keep the lowest validation loss: save the model when it falls, and leave the loop when it has
+    not fallen for some epochs.
     > local best, since = math.huge, 0
     > for epoch, loss in ipairs{3, 2, 2.5, 2.6, 9} do
     >     if loss < best then best, since = loss, 0 -- checkpoint.save(…) here
@@ -67,9 +67,9 @@ early stopping (see checkpoint.save, data.random_split, optim.lr.ReduceLROnPlate
     > end
     --> 4
 overfitting (see early stopping, nn.Dropout, data.transforms, data.random_split)
-    The loss of learning falls while that of data kept back rises. What helps: more data or
+    The training loss falls while the validation loss rises. What helps: more data or
     data.transforms, nn.Dropout, weight_decay of the optimizer, a smaller model, early stopping.
-    data.random_split keeps data back; gpush lab digits shows both losses.
+    data.random_split holds out data; gpush lab digits shows both losses.
 gradient accumulation (see backward, optim, data.Loader)
     Gradients add up until zero_grad: call backward for several batches, each loss divided by their
     number, and then the optimizer's step and zero_grad once.
@@ -87,8 +87,8 @@ data loader speed (see data.Loader, gpush profile, pin_memory)
 training fails (see optim.lr, accuracy, cross_entropy, optim.clip_grad_norm_, detect_anomaly)
     A loss that does not fall: too high or low a learning rate (try a tenth and ten times),
     zero_grad missing, labels that count from 0, softmax before cross_entropy (which has its own),
-    inputs far from mean 0 and deviation 1. First learn one batch by heart: a model that cannot has
-    a mistake.
+    inputs far from mean 0 and deviation 1. First overfit one batch: a model that cannot do so has a
+    mistake.
 evaluate (see no_grad, accuracy, nn)
     model:eval() switches dropout off and batch_norm to its running figures, no_grad records nothing
     for backward; model:train() goes back.
@@ -108,8 +108,8 @@ split data (see data.random_split, data.Subset)
     data.random_split(set, {0.8, 0.2}) gives the parts, for training and testing, one by one.
 pretrained model (see safetensors, checkpoint.load, freeze layers)
     safetensors.load(file) gives the tensors of a file by name, as others save them;
-    model:load_state_dict(tensors) puts them into layers of the same names. Freeze what is not to
-    learn, and put a new last layer.
+    model:load_state_dict(tensors) puts them into layers of the same names. Freeze the layers that
+    should not learn, and replace the last one.
 export (see safetensors.save, npz.save, profile.trace)
     safetensors.save(file, model:state_dict()) is read by other programs; there is no export to
     ONNX. profile.folded, prof:trace and prof:table export profiles.

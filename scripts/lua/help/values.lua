@@ -3,7 +3,7 @@
 return [==[
 tensor.shape | x.shape (see size, ndim, reshape)
     The sizes of the dims, as a list that == compares by content. Nothing waits: the host knows
-    them. for i, part in ipairs(x) walks the first.
+    them. for i, part in ipairs(x) iterates over the first dim.
     > zeros(2, 3).shape == {2, 3} --> true
 tensor.dtype | x.dtype (see to, default_dtype)
     The elements' type: f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool.
@@ -112,8 +112,8 @@ retain_grad | x:retain_grad() (see backward, register_hook)
     > local y = ones(2):requires_grad_() * 2; y:retain_grad(); y:sum():backward() return y.grad
     --> tensor({1.0, 1.0}, f32 2 cpu)
 register_hook | x:register_hook(fn) (see backward, retain_grad)
-    fn(gradient) is called when x's gradient is complete; a tensor that it returns takes the
-    gradient's place. The result's remove() takes the hook away.
+    fn(gradient) is called when x's gradient is complete; a tensor that it returns replaces the
+    gradient. The result's remove() removes the hook.
     > local x = ones(2):requires_grad_(); x:register_hook(function(g)
     > return g * 10 end); x:sum():backward() return x.grad
     --> tensor({10.0, 10.0}, f32 2 cpu)

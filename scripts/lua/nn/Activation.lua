@@ -58,7 +58,7 @@ end
 -- x, or below 0 weight * x: weight is learnt, one for all or one per channel (dim 2).
 local PReLU = nn.module { "PReLU",
     sig = "int num_parameters=1, float init=0.25, dtype? dtype, device? device",
-    help = "leaky_relu with a learnt slope" }
+    help = "leaky_relu with a learned slope" }
 function PReLU:init(count, value, dtype, device)
     self.weight = nn.parameter(gpush.full({ count }, value, dtype, device))
 end

@@ -5,7 +5,7 @@ local require = ...
 local gpush, nn, declared = require "gpush", require "nn", require "declared"
 local expect = require "nn.module.expect"
 local ModuleList = nn.module { "ModuleList", sig = "list? modules",
-    help = "a list of modules whose parameters count, without a forward of its own" }
+    help = "a list of modules, whose parameters are part of the model's; it has no forward itself" }
 
 --- nn.ModuleList{a, b, …}
 function ModuleList:init(list)
@@ -112,7 +112,7 @@ dict("ParameterDict", "parameters by name; from a table they are sorted, from a 
     tensor} not", function(_, name, value) return parameter("ParameterDict", name, value) end)
 
 local ParameterList = nn.module { "ParameterList", sig = "list? values",
-    help = "a list of parameters, without a forward of its own" }
+    help = "a list of parameters; it has no forward itself" }
 function ParameterList:init(list)
     for _, value in ipairs(list or {}) do self:append(value) end
 end

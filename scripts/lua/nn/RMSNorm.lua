@@ -1,5 +1,5 @@
 --!plain
--- RMSNorm: the elements of the last dims over the root of their mean square, times weight.
+-- RMSNorm: the elements of the last dims divided by the root of their mean square, times weight.
 local require = ...
 local gpush, nn = require "gpush", require "nn"
 local RMSNorm = nn.module { "RMSNorm",

@@ -8,7 +8,7 @@ function Identity:forward(x) return x end
 nn.Identity = Identity
 
 local Flatten = nn.module { "Flatten", sig = "int start_dim=2, int end_dim=-1",
-    help = "dims start_dim … end_dim joined into one" }
+    help = "dims start_dim … end_dim merged into one" }
 function Flatten:init(first, last) self.start_dim, self.end_dim = first, last end
 function Flatten:forward(x) return x:flatten(self.start_dim, self.end_dim) end
 nn.Flatten = Flatten

@@ -88,8 +88,8 @@ local function stack(self, make, num_layers, norm)
 end
 
 local Encoder = nn.module { "TransformerEncoder", sig = "any make, int num_layers, any? norm",
-    help = "num_layers layers one after the other, each made by make(), or a copy of a layer, and \z
-        a module after the last" }
+    help = "a chain of num_layers layers, each made by make() or a copy of a layer, and a module \z
+        after the last" }
 function Encoder:init(...) stack(self, ...) end
 
 local encoder_arguments = composite { name = "forward",
@@ -141,8 +141,8 @@ end
 nn.TransformerDecoderLayer = Decoder
 
 local Stack = nn.module { "TransformerDecoder", sig = "any make, int num_layers, any? norm",
-    help = "num_layers decoder layers one after the other, each made by make(), or a copy of a \z
-        layer, and a module after the last" }
+    help = "a chain of num_layers decoder layers, each made by make() or a copy of a layer, and \z
+        a module after the last" }
 function Stack:init(...) stack(self, ...) end
 
 --- decoder(tgt, memory, …): the arguments are passed to every layer.
@@ -162,7 +162,7 @@ local Transformer = nn.module { "Transformer",
         dim_feedforward=2048, float dropout=0.1, str activation=\"relu\", float \z
         layer_norm_eps=1e-5, bool batch_first=false, bool norm_first=false, dtype? dtype, device? \z
         device",
-    help = "an encoder, and a decoder that attends to what it gives" }
+    help = "an encoder, and a decoder that attends to its output" }
 
 function Transformer:init(size, heads, encoders, decoders, inner, dropout, activation, eps,
     batch_first, norm_first, dtype, device)

@@ -2,8 +2,8 @@
 -- Help texts of layers and of what all modules have; their form: scripts/lua/help/topics.lua.
 return [==[
 nn (see optim, data)
-    Layers: nn.Linear(3, 4) makes one, calling it runs it; nn.Sequential joins them; a class of your
-    own is nn.module.
+    nn.Linear(3, 4) makes a layer, and calling the layer runs it. nn.Sequential chains layers;
+    nn.module makes a class of your own.
 nn.Module (see nn, nn.module)
     The methods of all modules: parameters, to, train, eval, state_dict … ; a class of your own is
     nn.module "Name".
@@ -30,11 +30,11 @@ nn.any.init (see nn.module)
 nn.any.forward (see nn.module)
     What calling the module runs; model(x) also runs hooks.
 nn.any.extra_repr
-    The module's text inside the brackets of its line in a printed tree.
+    The text in parentheses after the module's name in a printed tree.
 nn.any.append (see nn.Sequential)
     Appends a module; returns the list.
 nn.any.buffers
-    The tensors that it keeps beside parameters, as a list.
+    A list of the tensors that it keeps in addition to its parameters.
 nn.any.named_buffers
     for name, tensor in model:named_buffers() do … end.
 nn.any.children
@@ -224,8 +224,8 @@ nn.Unfold (see unfold, fold, nn.Fold)
 nn.LocalResponseNorm (see local_response_norm)
 nn.ModuleDict (see nn.ModuleList, nn.ParameterDict)
     dict.name or dict["name"] is a module; dict:keys(), dict:values(), and for name, module in
-    dict:items() do … end go through them in order, dict:update{…} adds some, dict:pop(name) takes
-    one out.
+    dict:items() do … end go through them in order, dict:update{…} adds some, dict:pop(name) removes
+    one.
     > #nn.ModuleDict{relu = nn.ReLU(), tanh = nn.Tanh()} --> 2
 nn.ParameterDict (see nn.ParameterList, nn.ModuleDict)
     dict.name is a parameter; keys, values, items, update and pop as of nn.ModuleDict.
@@ -324,24 +324,24 @@ nn.any.items
 nn.any.update
     Adds the entries of a table of names, or of a list of {name, value}.
 nn.any.pop
-    Takes the entry of a name out, and returns it.
+    Removes the entry of that name and returns it.
 nn.any.accept
     Checks an entry of nn.ModuleDict or nn.ParameterDict, and may replace it.
 nn.forget | nn.forget(module, key)
-    Takes a field out of a module, of whatever kind.
+    Removes a field of any kind from a module.
 nn.parallel (see nn.parallel.DistributedDataParallel, dist)
     A model trained by several processes: DistributedDataParallel.
 nn.parallel.DistributedDataParallel
     call: nn.parallel.DistributedDataParallel(model [, {bucket = "25MB", group =}])
-    model, of which each rank trains a copy on its own part of every batch. It starts with rank 0's
-    parameters and buffers. In backward gradients become their mean over ranks, in buckets that are
-    sent as soon as they are complete, while backward goes on. A parameter that some ranks do not
-    use counts as zeros there; buffers are rank 0's at each forward. In a job of one it is the
+    Each rank trains a copy of model on its own part of every batch. All copies start with rank 0's
+    parameters and buffers. Backward averages the gradients over the ranks, in buckets that are sent
+    as soon as they are complete, while backward goes on. A parameter that some ranks do not use
+    counts as zeros there; buffers are rank 0's at each forward. In a job of one rank it is the
     model. model.module is the model itself.
     options: bucket: bytes of gradients that are sent together, as "25MB"; group: what dist.group
         made; all ranks without it
     shapes: what the model takes
-    raises: models whose tensors differ between ranks, with the first one that does
+    raises: if the models' tensors differ between ranks; the message names the first one
     > nn.parallel.DistributedDataParallel(nn.Linear(2, 3))(ones(1, 2)).shape[2] --> 3
     see: dist.all_reduce, data.Loader, nn.parallel.DistributedDataParallel.no_sync
 nn.parallel.DistributedDataParallel.no_sync | ddp:no_sync(fn, …)

@@ -20,7 +20,7 @@ define { "ones_like", sig = "tensor x, dtype? dtype, device? device",
     fn = function(x, dtype, device) return gpush.full(x.shape, 1, like(x, dtype, device)) end }
 
 define { "arange", sig = "number first, number? last, number step=1, dtype? dtype, device? device",
-    help = "first, first + step … last: range by PyTorch's name, but last is included",
+    help = "first, first + step … last: PyTorch's name for range, but last is included",
     fn = function(first, last, step, dtype, device)
         if last == nil then
             fail("arange: argument 'last' (#2): expected a number, got nothing; arange(1, n) is 1 \z

@@ -178,8 +178,8 @@ end
 
 local of_window = ", bool periodic=true, dtype? dtype, device? device"
 define { "hann_window", sig = "int window_length" .. of_window,
-    help = "half a period of a raised cosine, 0 at its ends; periodic: one point of a longer one \z
-        is left out, as stft wants",
+    help = "one period of a raised cosine, 0 at its ends; periodic: without the last point of a \z
+        window longer by 1, as stft needs",
     fn = function(n, periodic, dtype, device)
         return window("hann_window", n, periodic, dtype, device, cosines { 0.5, 0.5 })
     end }
@@ -270,7 +270,7 @@ end
 define { "istft",
     sig = "tensor x, int n_fft, int? hop_length, int? win_length, tensor? window, bool \z
         center=true, bool normalized=false, bool onesided=true, int? length",
-    help = "the signal of which stft made the spectra, by least squares where windows overlap",
+    help = "the signal whose stft is x, by least squares where windows overlap",
     dtypes = "f64 f32", strict = "f64 f32",
     fn = function(x, n_fft, hop, win_length, given, center, normalized, onesided, length)
         hop = check_hop("istft", n_fft, hop)

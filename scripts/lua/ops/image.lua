@@ -313,7 +313,8 @@ end
 define { "grid_sample",
     sig = "tensor x, tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool \z
         align_corners=false",
-    help = "images read at the places in grid, n x h x w x 2, of x and y from -1 to 1, volumes at \z
+    help = "images sampled at the positions in grid, n x h x w x 2, of x and y from -1 to 1, \z
+        volumes at \z
         n x d x h x w x 3, of x, y and z: 'bilinear', 'nearest' or, of images, 'bicubic'; outside \z
         'zeros', 'border' or 'reflection'",
     dtypes = "floats", autocast = "wide", strict = "f64 f32 bf16 f16",

@@ -56,7 +56,7 @@ define { "embedding_bag",
     sig = "tensor input, tensor weight, tensor? offsets, str mode=\"mean\", tensor? \z
         per_sample_weights, int? padding_idx",
     help = "the mean, sum or max of the rows of weight for each bag of indices: a row of input, \z
-        or in one line what lies from one of offsets to the next",
+        or the part of a vector from one offset to the next",
     raises = "an index that is no row of weight", dtypes = "all",
     fn = function(input, weight, offsets, mode, factors, padding_idx)
         local op = "embedding_bag"

@@ -156,8 +156,8 @@ define { "interpolate",
         align_corners=false, bool? recompute_scale_factor, bool antialias=false",
     help = "images x channels x 1 to 3 spatial dims resampled to size, or by scale_factor, a \z
         number or one for each dim: 'nearest', 'nearest-exact', 'linear', 'bilinear', \z
-        'trilinear', 'bicubic' or 'area'; recompute_scale_factor: the factor is what the size, \z
-        rounded down, comes to; antialias: filters are as wide as the step",
+        'trilinear', 'bicubic' or 'area'; recompute_scale_factor: the factor follows from the \z
+        rounded size; antialias: filters are as wide as the step",
     autocast = "wide", fn = function(x, size, scale, mode, align_corners, recompute, antialias)
         if recompute then size, scale = size_of(x, size, scale), nil end
         if antialias and mode ~= "bilinear" and mode ~= "bicubic" then

@@ -39,7 +39,7 @@ end
 -- ---- products ----
 
 define { "outer", sig = "tensor a, tensor b",
-    help = "products of every element of vector a with every one of vector b",
+    help = "products of every element of vector a and every element of vector b",
     dtypes = "all", fn = function(a, b)
         check_devices("outer", a, b)
         if #a.shape ~= 1 or #b.shape ~= 1 then
@@ -93,7 +93,7 @@ define { "addbmm", sig = "tensor x, tensor a, tensor b, number beta=1, number al
 
 define { "kron", sig = "tensor a, tensor b",
     help = "Kronecker product: each element of a times b, as blocks; dims of size 1 are put in \z
-        front of the one with fewer",
+        front of the operand with fewer",
     dtypes = "all", fn = function(a, b)
         local n = math.max(#a.shape, #b.shape)
         local left, right, shape = {}, {}, {}
@@ -331,7 +331,7 @@ end
 
 define { "linalg.matrix_rank",
     sig = "tensor x, operand? atol, operand? rtol, bool hermitian=false",
-    help = "how many singular values of each matrix are above max(atol, rtol * the largest), \z
+    help = "the number of singular values of each matrix above max(atol, rtol * the largest), \z
         which are numbers, or tensors of one for each matrix; hermitian: x is symmetric",
     raises = "NaN or infinite elements", dtypes = "f64 f32", autocast = "wide",
     fn = function(x, atol, rtol, hermitian)

@@ -162,8 +162,8 @@ define { "nanquantile",
 -- ---- differences ----
 
 define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? append",
-    help = "each element minus the one before it along dim, n times; prepend and append are put \z
-        round x first",
+    help = "each element minus the one before it along dim, n times; prepend and append are \z
+        joined to x first",
     dtypes = "all", fn = function(x, n, dim, prepend, append)
         if n < 0 then fail("diff: argument 'n': expected >= 0, got %d", n) end
         if x.ndim == 0 then fail("diff: expected at least 1 dim, got a 0-d tensor") end
@@ -222,8 +222,8 @@ end
 
 define { "gradient", sig = "tensor x, any? spacing, dims? dim, int edge_order=1",
     help = "a list of x's slopes along each dim: central differences, at the ends one-sided ones \z
-        of edge_order; spacing: the distance of neighbours, or for each dim one, or a vector of \z
-        places",
+        of edge_order; spacing: the distance between samples, or one for each dim, or a vector \z
+        of positions",
     sample = "f(3, 4)",
     dtypes = "numbers", strict = "numbers", fn = function(x, spacing, dims, edge_order)
         if edge_order ~= 1 and edge_order ~= 2 then
@@ -274,9 +274,9 @@ define { "renorm", sig = "tensor x, float p, dim dim, float maxnorm",
 
 define { "histogram",
     sig = "tensor x, any bins, numbers? range, tensor? weight, bool density=false",
-    help = "how many elements are between edges, and the edges: bins equal steps of range, or of \z
-        x's own, or the steps between a sorted vector bins; weight: what each counts; density: \z
-        over the sum and the step's width",
+    help = "counts of the elements between edges, and the edges: `bins` equal steps of range \z
+        (x's if not given), or a sorted vector of edges; weight: of each element; density: \z
+        divided by the sum and the step's width",
     sample = "f(2, 3), 4",
     dtypes = "f64 f32", strict = "f64 f32", fn = function(x, bins, range, weight, density)
         local edges, given = bins, gpush.is_tensor(bins)
@@ -334,13 +334,13 @@ local function areas(op, y, x, dx, dim)
 end
 
 define { "trapezoid", sig = "tensor y, tensor? x, float dx=1, dim dim=-1",
-    help = "the integral of y along dim by trapezoids, at the places x or dx apart",
+    help = "the integral of y along dim by trapezoids, at positions x or dx apart",
     dtypes = "numbers", strict = "numbers", promotes = true,
     fn = function(y, x, dx, dim)
         return areas("trapezoid", y, x, dx, dim):sum(dim)
     end }
 define { "cumulative_trapezoid", sig = "tensor y, tensor? x, float dx=1, dim dim=-1",
-    help = "the integral of y along dim from its start to each place, by trapezoids",
+    help = "the integral of y along dim from its start to each position, by trapezoids",
     dtypes = "numbers", strict = "numbers", promotes = true,
     fn = function(y, x, dx, dim)
         return areas("cumulative_trapezoid", y, x, dx, dim):cumsum(dim)

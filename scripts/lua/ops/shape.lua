@@ -50,8 +50,8 @@ end
 local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
 
 define { "split", sig = "tensor x, numbers size, dim dim=1",
-    help = "a table of views of dim, each size long (the last one may be shorter); or of the \z
-        sizes in a table",
+    help = "a table of views of dim, each with `size` elements (the last one may have fewer), \z
+        or with the sizes in a table",
     dtypes = "all", fn = function(x, size, dim)
         local n
         n, dim = sized("split", x, dim)
@@ -90,8 +90,8 @@ local function check_pieces(op, name, n)
 end
 
 define { "chunk", sig = "tensor x, int chunks, dim dim=1",
-    help = "a table of views: dim in at most `chunks` pieces of one size, the last one perhaps \z
-        shorter",
+    help = "a table of views: dim in at most `chunks` pieces of equal size; the last one may be \z
+        smaller",
     dtypes = "all", fn = function(x, chunks, dim)
         local n
         n, dim = sized("chunk", x, dim)
@@ -134,8 +134,8 @@ local function sections_of(op, x, sections, dim)
 end
 
 define { "tensor_split", sig = "tensor x, numbers sections, dim dim=1",
-    help = "a table of views: dim in exactly that many pieces, the first ones longer by 1 where \z
-        it does not divide; or ending at the indices in a table",
+    help = "a table of views: dim in exactly that many pieces, the first ones larger by 1 if it \z
+        does not divide evenly, or ending at the indices in a table",
     dtypes = "all", fn = function(x, sections, dim)
         return sections_of("tensor_split", x, sections, dim)
     end }
@@ -296,8 +296,7 @@ local function tile(op, x, dims)
 end
 
 define { "tile", sig = "tensor x, shape dims",
-    help = "x repeated along its dims, as often as each number says; fewer numbers apply to the \z
-        last dims",
+    help = "x repeated along its dims by each number; fewer numbers apply to the last dims",
     dtypes = "all", fn = function(x, dims) return tile("tile", x, dims) end }
 define { "repeat", sig = "tensor x, shape dims",
     help = "as tile, with a number for every dim; `repeat` is a word of Lua's, so \z
@@ -392,8 +391,8 @@ define { "meshgrid", sig = "varargs xs, str indexing=\"ij\"",
     end }
 
 define { "combinations", sig = "tensor x, int r=2, bool with_replacement=false",
-    help = "rows of r elements of a vector, in their order; with_replacement: an element may come \z
-        again", sample = "f(4)",
+    help = "rows of r elements of a vector, in their order; with_replacement: an element may \z
+        occur again", sample = "f(4)",
     dtypes = "all", fn = function(x, r, again)
         if x.ndim ~= 1 then fail("combinations: x has %d dims (expected 1)", x.ndim) end
         if r < 0 or r > 20 then fail("combinations: argument 'r': expected 0 to 20, got %d", r) end
@@ -440,7 +439,7 @@ define { "broadcast_tensors", sig = "varargs xs",
 -- ---- parts, and blocks ----
 
 define { "block_diag", sig = "varargs xs",
-    help = "matrices one after the other along the diagonal of a larger one",
+    help = "a matrix with the given ones as blocks along its diagonal",
     dtypes = "all", fn = function(xs)
         local columns, rows, before = 0, {}, 0
         for i, x in ipairs(xs) do
@@ -456,7 +455,7 @@ define { "block_diag", sig = "varargs xs",
     end }
 
 define { "unravel_index", sig = "tensor indices, shape shape",
-    help = "for indices of a flat tensor their indices in each dim of shape, as a list",
+    help = "the indices in each dim of shape of indices into the flattened tensor, as a list",
     dtypes = "integers", indices = 1, fn = function(indices, shape)
         local list, rest = {}, indices - 1
         for d, n in ipairs(shape) do

@@ -5,7 +5,8 @@ local gpush, optim = require "gpush", require "optim"
 
 return optim.define {
     name = "Adagrad",
-    help = "the gradient over the root of the sum of its squares so far; params as of optim.SGD",
+    help = "the gradient divided by the root of the sum of its squares so far; params as of \z
+        optim.SGD",
     sig = "float lr=0.01, float lr_decay=0, float weight_decay=0, float \z
         initial_accumulator_value=0, float eps=1e-10, "
         .. "bool maximize=false",

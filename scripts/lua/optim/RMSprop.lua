@@ -5,7 +5,7 @@ local gpush, optim = require "gpush", require "optim"
 
 return optim.define {
     name = "RMSprop",
-    help = "the gradient over the root of its square's average; params as of optim.SGD",
+    help = "the gradient divided by the root of its squares' average; params as of optim.SGD",
     sig = "float lr=0.01, float alpha=0.99, float eps=1e-8, float weight_decay=0, float \z
         momentum=0, "
         .. "bool centered=false, bool maximize=false",

@@ -119,7 +119,7 @@ return composite {
     name = "optim." .. NAME,
     sig = "any params, any class, table? options",
     help = "an optimizer of class, such as optim.AdamW, whose state is divided among the ranks: \z
-        each steps its part of the parameters and gives them to the others. Results are those of \z
+        each updates its part of the parameters and sends it to the others. Results are those of \z
         the optimizer itself, bit for bit. Gradients must be the same on all ranks, as \z
         nn.parallel.DistributedDataParallel makes them",
     fn = function(params, class, options)

@@ -44,7 +44,8 @@ local function check_adam(o, fail)
 end
 
 -- Kingma and Ba 2015, section 7.1.
-define("Adamax", "Adam by the largest gradient: its average over the largest, which decays",
+define("Adamax", "Adam with the infinity norm: the average gradient divided by the largest one, \z
+        which decays",
     "float lr=0.002, numbers? betas, float eps=1e-8, float weight_decay=0", {
     fill = fill_betas, check = check_adam, slots = { "exp_avg", "exp_inf" },
     step = function(o, p, g, s, n)

@@ -27,7 +27,7 @@ optim.any.launch (see optim.define)
 optim.any.slots (see optim.define)
     Names of the tensors that are kept for each parameter.
 optim.any.rate (see optim.lr)
-    A group's learning rate after so many steps.
+    A group's learning rate after that number of steps.
 optim.any.begin (see optim.lr)
     Called when a schedule is made.
 optim.any.check_state_dict
@@ -46,25 +46,25 @@ optim.SGD
     > w:sum():backward() opt:step() return w:detach()
     --> tensor({0.5, 0.5}, f32 2 cpu)
 optim.Adadelta (see optim.Adam)
-    A step is made of ops, several for each parameter; a captured function cannot take it.
+    A step consists of several ops for each parameter; a captured function cannot contain it.
 optim.Adamax (see optim.Adam)
-    A step is made of ops, several for each parameter; a captured function cannot take it.
+    A step consists of several ops for each parameter; a captured function cannot contain it.
 optim.ASGD (see optim.Adam)
-    opt.state[w].ax is the average of w, from step t0 on. A step is made of ops, several for each
-    parameter; a captured function cannot take it.
+    opt.state[w].ax is the average of w, from step t0 on. A step consists of several ops for each
+    parameter; a captured function cannot contain it.
 optim.NAdam (see optim.Adam)
-    A step is made of ops, several for each parameter; a captured function cannot take it.
+    A step consists of several ops for each parameter; a captured function cannot contain it.
 optim.RAdam (see optim.Adam)
-    A step is made of ops, several for each parameter; a captured function cannot take it.
+    A step consists of several ops for each parameter; a captured function cannot contain it.
 optim.Rprop (see optim.Adam)
-    A step is made of ops, several for each parameter; a captured function cannot take it.
+    A step consists of several ops for each parameter; a captured function cannot contain it.
 optim.LBFGS (see optim, sync)
-    For few parameters and a whole batch, not for noisy gradients. Each evaluation of the closure,
-    and each move, waits for numbers that it decides by: the waits are on record at the line of
+    For few parameters and a whole batch, not for noisy gradients. Each evaluation of the closure
+    and each move waits for numbers that decide what follows; the waits are recorded at the line of
     opt:step. line_search_fn = 'strong_wolfe' searches for a step length along each direction, and
-    waits more. A captured function cannot take it.
+    waits more often. A captured function cannot contain it.
     shapes: params: of any shape, f32 or f64, of one dtype on one device, in one group
-    waits: for losses and gradients, by which it decides
+    waits: for losses and gradients
     > local w = ones(2):requires_grad_()
     > local opt = optim.LBFGS({w}, {line_search_fn = "strong_wolfe"})
     > opt:step(function()
@@ -77,8 +77,8 @@ optim.LBFGS (see optim, sync)
     --> tensor({3.0, 3.0}, f32 2 cpu)
 optim.ZeroRedundancyOptimizer | optim.ZeroRedundancyOptimizer(params, class [, options])
     An optimizer of class, such as optim.AdamW, whose state is divided among the ranks of a job:
-    each steps its part of the parameters and gives them to the others. Results are those of the
-    optimizer itself, bit for bit. Gradients must be the same on all ranks, as
+    each rank updates its part of the parameters and sends it to the others. Results are those of
+    the optimizer itself, bit for bit. Gradients must be the same on all ranks, as
     nn.parallel.DistributedDataParallel makes them; every rank calls step, where on the cpu the host
     waits for the others. checkpoint.save with sharded = true saves the parts, which load on any
     number of ranks, and into the optimizer itself.

@@ -172,8 +172,8 @@ options("SequentialLR", "list schedulers, list milestones",
 end)
 
 lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "list schedulers",
-    help = "schedulers {a, b, …} of one optimizer at once: each takes what the one before gave \z
-        for the rate",
+    help = "schedulers {a, b, …} of one optimizer at once: each changes the rate that the one \z
+        before it gave",
     fn = function(schedulers)
         local list = schedulers
         check_schedules("ChainedScheduler", list)

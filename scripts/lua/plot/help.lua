@@ -10,7 +10,7 @@ plot (see hist, heatmap, imshow)
         y; xlog: true for a logarithmic x axis; ylog: true for a logarithmic y axis; style: 'lines'
         or 'points'; width: columns, or pixels; height: rows, or pixels; png: file to write; text:
         return the text
-    shapes: vectors, or lists of numbers, all as long
+    shapes: vectors or lists of numbers, all of the same length
     waits: for the elements
 hist (see plot, histc)
     A histogram: how many elements fall into each of bins = 16 equal intervals, as bars; png =
@@ -20,16 +20,16 @@ hist (see plot, histc)
         write; text: return the text
     waits: for the elements
 heatmap (see imshow, plot)
-    A matrix in colours, from its smallest to its largest number; as a picture with a bar that says
-    which is which. NaN is grey.
+    A matrix in colours, from its smallest to its largest number; as a picture with a colour bar.
+    NaN is grey.
     options: title: text above; xlabel: text below the columns; ylabel: text beside the rows; width:
         columns, or pixels for the cells; height: rows, or pixels for the cells; png: file to write;
         text: return the text
     shapes: rows x columns
     waits: for the elements
 imshow (see image, heatmap)
-    A picture: bytes, or floats from 0 to 1. Where the terminal knows kitty's protocol or sixel, in
-    pixels, and a small one enlarged; a file gets it as it is.
+    A picture: bytes, or floats from 0 to 1. A terminal that knows kitty's protocol or sixel shows
+    it in pixels, a small one enlarged; a file gets it unchanged.
     options: width: columns; height: rows; png: file to write; text: return the text
     shapes: h x w, 3 x h x w or h x w x 3
     waits: for the elements

@@ -24,12 +24,12 @@ profile.stop (see profile.start)
     waits: for the devices, so that their last op is timed
 profile.load (see profile.save)
     The profile in a file: one that prof:save wrote, or a trace of torch.profiler (CUDA or ROCm,
-    packed or not). It answers as any other does. A list of files is those of a job's ranks, which
-    become one profile.
+    packed or not). It can be used as any other profile. A list of files is those of a job's ranks,
+    which become one profile.
     options: max_bytes: limit of the file's unpacked bytes, 1 GiB when not given
     raises: when the file is damaged or has more bytes; the message says where
 profile.region (see profile)
-    What runs in a function, or until the value is closed, gets a row of its own: local _ <close> =
+    Gives what runs in a function, or until the value is closed, its own row: local _ <close> =
     profile.region 'SVD'.
 profile.record_function (see profile.region)
     profile.region by PyTorch's name.
@@ -61,9 +61,9 @@ profile.diff | prof:diff(before, {group=, limit=}) (see profile, profile.table, 
     what changed most first; then both wall times and waits.
     options: group: 'op', 'region', 'line', 'shape' or 'stack'; limit: number of rows
 profile.whatif | prof:whatif{without=, scale=, host=, overlap=, batch=, workers=, device=}
-    What the profile would be if something were other than it was: a profile like any other,
-    predicted by a replay of the record, in which nothing runs. Its field predicted says what was
-    changed, accuracy how far off such predictions were.
+    Predicts what the profile would be under other conditions: a replay of the record, in which
+    nothing runs, gives a profile like any other. Its field predicted says what was changed,
+    accuracy how far off such predictions were.
     options: without: waits that are left out, a line as 'train.lua:40', a reason as 'item', 'all';
         or a cause of prof:verdict, as 'loader', which then takes no time; or a list of them; scale:
         factors on the time of ops, as {conv2d = 0.5}; host: a factor on the host's time outside of
@@ -75,10 +75,10 @@ profile.whatif | prof:whatif{without=, scale=, host=, overlap=, batch=, workers=
     > profile.run(ones, 3):whatif{host = 0.5}.predicted --> host x 0.5
     see: profile.savings, profile.critical_path
 profile.on | prof:on{card=, ranks=, network=, algorithm=} (see profile.whatif, sim.card)
-    The profile as it would be on a card, by its data sheet: prof:whatif{device = card}; and in a
-    job of so many ranks, where collectives take what the alpha-beta model says of the network. The
-    record needs profile.run's flops = true, a trace of torch.profiler shapes (record_shapes=True):
-    what these do not tell takes what it took.
+    Predicts the profile on a card from its data sheet (prof:whatif{device = card}), and in a job of
+    that many ranks, with the times of collectives by the alpha-beta model of the network. The
+    record needs profile.run's flops = true, a trace of torch.profiler record_shapes=True; work of
+    unknown cost keeps its time.
     options: card: as in sim.card; ranks: as on the record without it; network: '10Gb', '25Gb',
         '100Gb', '200Gb', '400Gb', '800Gb', 'nvlink', 'pcie5', {latency = seconds, bandwidth = bytes
         a second}, or 'measured': what the record's all_reduces took; algorithm: 'ring', 'tree',
@@ -90,23 +90,23 @@ profile.verdict | prof:verdict{rank=} (see profile.savings, profile.idle, profil
     What dominated a run: waits, synchronize (waits that were asked for), loader, launches, setup
     (first uses), delays, kernels, copies, collectives, cpu (ops that the host computes), script. A
     list that prints as a sentence, a table and what to do, the most worth first: cause, label, ns,
-    times, worth (what the run would take less if it took no time, predicted by a replay), share,
-    nothing (why it is worth nothing), where, advice (in PyTorch for its traces). Its fields: cause,
-    the first one where it is worth 2 % or more; sentence; wall; untold, where the record cannot
-    tell. Worths overlap.
+    times, worth (what the run would save if it took no time, predicted by a replay), share, nothing
+    (why it is worth nothing), where, advice (in PyTorch for its traces). Its fields: cause, the
+    first one where it is worth 2 % or more; sentence; wall; untold, where the record cannot tell.
+    Worths overlap.
     options: rank: of that one alone, whose collectives take what they took
     raises: when no event of the rank is on the record
 profile.savings | prof:savings{rank=} (see profile.whatif, sync.report)
-    What the run would take less without each line's waits, predicted by a replay, as a list that
-    prints as a table: file, line, why, what, count, waited, saves (times in ns), more (it may save
-    more: a copy from pinned memory takes less itself), and all of them together as all. Of several
-    ranks it is what the job takes less; ranks has how much sooner each one ends without them all.
+    What the run would save without each line's waits, predicted by a replay, as a list that prints
+    as a table: file, line, why, what, count, waited, saves (times in ns), more (it may save more: a
+    copy from pinned memory takes less itself), and all of them together as all. With several ranks
+    it is what the job saves; ranks has how much sooner each one ends without any of these waits.
     options: rank: of that one alone, whose collectives take what they took
     raises: when no event of the rank is on the record
 profile.critical_path | prof:critical_path{group=, rank=} (see profile.whatif, profile.idle)
-    The chain of host time, kernels, copies and latencies that decided the wall time, which its
-    parts add up to: a list that prints as a table. What is not on it costs nothing. Of several
-    ranks it ends in the one that ended last, and goes on from a collective in the one that came
+    The chain of host time, kernels, copies and latencies that decided the wall time, and whose
+    parts add up to it: a list that prints as a table. What is not on it costs no time. With several
+    ranks it ends on the one that ended last, and passes at each collective to the rank that came
     last.
     options: group: 'op', 'line' or 'rank'; rank: of that one alone
     raises: when no event of the rank is on the record, or ranks called their collectives in
@@ -114,21 +114,20 @@ profile.critical_path | prof:critical_path{group=, rank=} (see profile.whatif, p
 profile.idle | prof:idle{rank=} (see profile.whatif, profile.critical_path)
     The wall time by what the devices did: ran kernels, only copied, or were idle, and why (also
     because the host waited for a loader); with each stream's busy time and how much was queued. It
-    prints as a table. Of several ranks it is that of the one that ended last, its field rank; ranks
-    has the same for each.
+    prints as a table. With several ranks it describes the one that ended last (its field rank);
+    ranks has the same for each.
     options: rank: of that one
     raises: when no event of the rank is on the record
 profile.report | prof:report(file) (see profile, profile.trace)
-    Writes a page for a browser, which needs nothing beside it: what to change and what that saves,
-    a timeline of host and streams, waits by line, the rows by op, region, line, shape or stack, a
-    flame graph and, with memory = true, the peak's owners.
+    Writes a self-contained page for a browser: what to change and what that saves, a timeline of
+    host and streams, waits by line, the rows by op, region, line, shape or stack, a flame graph
+    and, with memory = true, the peak's owners.
 profile.sync | prof:sync() (see profile.waits, profile.savings, profile.verdict)
     The waits of a profile by line, or by region where a loaded trace has no lines: a list that
     prints as sync.report() does, with why, how long, how much work the device had to finish, how
-    long it then had nothing to do, what the run would take less without the line's waits (saves,
-    predicted), and what to write instead (in PyTorch for its traces). It prints the field verdict,
-    prof:verdict's, first. The field reads has what would wait on a card, where no device ran
-    anything. Times in ns.
+    long it then was idle, what the run would save without the line's waits (saves, predicted), and
+    what to write instead (in PyTorch for its traces). It prints the field verdict, prof:verdict's,
+    first. The field reads has what would wait on a card, where no device ran anything. Times in ns.
 profile.waits | prof:waits() (see profile.sync)
     Each wait of a profile by itself, as a list that prints as a table: file, line, why, what,
     region, device, stream, start, stop, drained, idle, advice (times in ns).
@@ -137,10 +136,10 @@ profile.devices | prof:devices() (see profile.queues, profile.idle)
     idle, compute, other (only copies and collectives), in ns, and the share that it was busy.
     HolisticTraceAnalysis' temporal breakdown.
 profile.memory | prof:memory() (see alive, memory, profile.run)
-    Whose memory it was, by op and line: a list that prints as a table, with name, file, line,
+    Which ops and lines allocated the memory: a list that prints as a table, with name, file, line,
     device, blocks, allocated, peak (alive at the device's peak) and kept (at the end), in bytes;
-    .devices has before, before_at_peak, before_freed, peak and after. What only waits for the
-    collector is kept, too: collectgarbage() at the function's end leaves that out.
+    .devices has before, before_at_peak, before_freed, peak and after. Garbage that is not collected
+    yet counts as kept; collectgarbage() at the function's end avoids that.
     raises: when the profile has no memory: profile.run{memory = true}
 profile.queues | prof:queues{series=} (see profile.devices, profile.idle)
     Each stream's busy time, its gaps by why (host_wait: the host queued the next work only after
@@ -150,12 +149,12 @@ profile.queues | prof:queues{series=} (see profile.devices, profile.idle)
     options: series: true gives each stream its queue over time, the times of its changes and the
         lengths from then on: q = prof:queues{series = true}[1]; plot{q.times, q.lengths}
 profile.collectives | prof:collectives() (see profile.load, profile.sync, dist)
-    Of a profile that joins those of a job's ranks: for each op of dist and line how long ranks
-    waited for the last one (waited), which that was most (last, times_last), how much later than
-    the one before it came (late), and what took it longer than the first one since they had met
-    before (meanwhile, excess). ranks has each rank's time in collectives, waiting, exposed, hidden
-    and own work; imbalance is the busiest rank's own work by the mean. A list that prints as a
-    table; times in ns.
+    For a profile that joins those of a job's ranks, by op of dist and line: how long ranks waited
+    for the last one (waited), which rank was last most often (last, times_last), how much later
+    than the one before it came (late), and in what it spent more time than the first rank since
+    their previous collective (meanwhile, excess). ranks has each rank's time in collectives,
+    waiting, exposed, hidden and own work; imbalance is the busiest rank's own work by the mean. A
+    list that prints as a table; times in ns.
 profile.save | prof:save(file) (see profile.load, profile.trace)
     Writes all of the record to a file, packed if its name ends in .gz; profile.load reads it.
 profile.export_chrome_trace | prof:export_chrome_trace(file) (see profile.trace)

@@ -1,5 +1,5 @@
 // A stand-in for a cuDNN that was built for another major version of CUDA: its soname is the same,
-// and nothing else is to be asked of it.
+// and nothing else of it may be called.
 #include <stddef.h>
 
 #include "cuda_runtime_api.h"

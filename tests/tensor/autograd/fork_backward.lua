@@ -44,7 +44,7 @@ for _, dev in ipairs { "sim", "cpu" } do
     local l = loss(true)
     local n = streams_of(function() l:backward() end, "sin")
     t.ok(dev == "cpu" and n >= 1 or n == 4,
-        dev .. ": each fork's backward has its stream, of the cpu as many as processors: " .. n)
+        dev .. ": each fork's backward has its stream, on the cpu one for each processor: " .. n)
     l = loss(false)
     t.is(streams_of(function() l:backward() end, "sin"), dev == "cpu" and 0 or 1,
         dev .. ": without forks one, the caller's")

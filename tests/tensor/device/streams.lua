@@ -10,7 +10,8 @@ local function slow(x, n)
 end
 
 local function negative(x) return -x end
--- So many numbers keep a device at work for a while; the stand-in for CUDA takes 30 times as long for each.
+-- Enough numbers to keep a device busy for a while; the stand-in for CUDA takes 30 times as long
+-- for each.
 local many <const> = dev == "cuda" and not require "on_card" (dev) and 1 << 15 or 1 << 20
 local big = ones(many, { device = dev })
 synchronize(dev)

@@ -288,7 +288,7 @@ end
 
 for _, dev in ipairs {"cpu", "sim"} do rules(dev) end
 -- An integer op in place that fails leaves its operand unchanged: numbers, layouts, small types,
--- and so many elements that threads share them.
+-- and enough elements that threads share them.
 do
     local long = g.full({ 300000 }, 6, { dtype = "i64" })
     local one_zero = g.full({ 300000 }, 2, { dtype = "i64" })

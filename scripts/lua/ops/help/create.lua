@@ -26,8 +26,8 @@ randint_like (see randint, rand_like)
     The dtype is x's, also where that is a float.
     > randint_like(zeros(2), 3, 3) --> tensor({3.0, 3.0}, f32 2 cpu)
 normal (see randn, randn_like, uniform)
-    Of tensors the dtype must be a float, and shapes broadcast. x:normal_(mean, std) fills a tensor
-    that is there.
+    Tensors must have a float dtype, and their shapes broadcast. x:normal_(mean, std) fills an
+    existing tensor.
     shapes: mean and std: broadcast, or two numbers and a shape in a table
     > normal(tensor{1.0, 2.0}, 0) --> tensor({1.0, 2.0}, f32 2 cpu)
 new_empty (see empty, new_tensor)

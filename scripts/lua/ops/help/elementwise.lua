@@ -2,7 +2,7 @@
 -- Help texts of elementwise composites; their form: scripts/lua/help/topics.lua.
 return [==[
 equal (see eq, allclose, all)
-    Dtypes may differ: 1 equals 1.0. NaN equals nothing. Where the shapes differ nothing waits.
+    Dtypes may differ: 1 equals 1.0. NaN equals nothing. If the shapes differ, nothing waits.
     shapes: a, b: any, which must be the same to be equal; the result is true or false, no tensor
     > equal(tensor{1, 2}, tensor{1.0, 2.0}) --> true
 allclose (see isclose, equal)
@@ -10,18 +10,18 @@ allclose (see isclose, equal)
     shapes: a, b: broadcast to a common shape; the result is true or false, no tensor
     > tensor({1.0, 2.0}):allclose(tensor{1.0, 2.25}, {atol = 0.5}) --> true
 isclose (see allclose, equal, eq)
-    Not symmetric: rtol is of b. Infinities of one sign are close. Gives a bool tensor, so nothing
-    waits.
+    Not symmetric: rtol is relative to b. Infinities of the same sign are close. Gives a bool
+    tensor, so nothing waits.
     > tensor({1.0, 2.0, 3.0}):isclose(2.5, {atol = 0.5})
     --> tensor({false,  true,  true}, bool 3 cpu)
 clamp (see clamp_min, clamp_max, hardtanh, relu, relu6)
-    One limit may be left out: {max = 5}. NaN stays, and a limit that is NaN gives NaN. A float
-    limit makes f32 of integers. Tensors as limits are broadcast. Where x equals a limit its
+    One limit may be left out: {max = 5}. NaN stays NaN, and so does a limit that is NaN. With a
+    float limit integers become f32. Tensors as limits are broadcast. Where x equals a limit its
     gradient is 0, or half where the limit is a tensor.
     options: min: lower bound; max: upper bound
     > tensor{-1, 2, 7}:clamp(0, 5) --> tensor({0, 2, 5}, i64 3 cpu)
 polygamma (see digamma, lgamma)
-    n is from 0, which is digamma itself. Integers give f32.
+    n starts at 0, which is digamma itself. Integers give f32.
     > polygamma(1, tensor{1.0}) --> tensor({1.6449}, f32 1 cpu)
 round (see floor, ceil, trunc, frac)
     round(x, 2) keeps two decimals, -2 rounds to hundreds; with decimals floats only. Without,

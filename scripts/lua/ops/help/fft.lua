@@ -4,8 +4,8 @@ return [==[
 fft.fft (see fft.ifft, fft.rfft, fft.fft2, fft.fftfreq)
     gpush has no complex tensors: a last dim of 2 holds the real and the imaginary part, where
     PyTorch has a complex number. fft.rfft does half the work for a real tensor.
-    options: norm: 'backward' leaves the factor 1 / n to the inverse, 'forward' has it here, 'ortho'
-        1 / sqrt(n) in both
+    options: norm: 'backward' puts the factor 1 / n into the inverse, 'forward' puts it here,
+        'ortho' puts 1 / sqrt(n) into both
     shapes: real … x n …: … x n … x 2; complex=true: the same as x
     > fft.fft(tensor{1.0, 2.0, 3.0, 4.0})
     --> tensor({{10.0,  0.0},
@@ -13,7 +13,7 @@ fft.fft (see fft.ifft, fft.rfft, fft.fft2, fft.fftfreq)
     -->         {-2.0,  0.0},
     -->         {-2.0, -2.0}}, f32 4x2 cpu)
 fft.ifft (see fft.fft, fft.irfft)
-    norm has the name that fft.fft had: 'backward' multiplies by 1 / n here.
+    Give the norm that fft.fft was given: 'backward' multiplies by 1 / n here.
     shapes: … x n … x 2: the same
     > fft.ifft(tensor{{2.0, 0.0}, {0.0, 0.0}})
     --> tensor({{1.0, 0.0},
@@ -26,7 +26,7 @@ fft.rfft (see fft.irfft, fft.fft, fft.rfftfreq)
     -->         {-2.0,  2.0},
     -->         {-2.0,  0.0}}, f32 3x2 cpu)
 fft.irfft (see fft.rfft, fft.ifft)
-    Half of the frequencies do not tell whether n was even: give n where it was odd.
+    Half of the frequencies do not say whether n was even; give n if it was odd.
     shapes: … x m … x 2: … x n …, n being 2 m - 2 if not given
     > fft.irfft(fft.rfft(tensor{1.0, 2.0, 3.0, 2.0})) --> tensor({1.0, 2.0, 3.0, 2.0}, f32 4 cpu)
 fft.fft2 (see fft.ifft2, fft.rfft2, fft.fftn)
@@ -46,8 +46,8 @@ fft.rfft2 (see fft.irfft2, fft.fft2, fft.rfftn)
     shapes: … x h x w: … x h x w // 2 + 1 x 2
     > fft.rfft2(ones(2, 4)).shape[2] --> 3
 fft.irfft2 (see fft.rfft2, fft.ifft2)
-    Give s where the last size was odd, which the frequencies do not tell. dims are counted without
-    that of pairs.
+    Give s if the last size was odd, which the frequencies do not say. dims are counted without that
+    of pairs.
     shapes: … x h x m x 2: … x h x w, w being 2 m - 2 if not given
     > fft.irfft2(fft.rfft2(tensor{{1.0, 2.0}, {3.0, 4.0}}))
     --> tensor({{1.0, 2.0},
@@ -69,8 +69,8 @@ fft.rfftn (see fft.irfftn, fft.fftn)
     --> tensor({{8.0, 0.0},
     -->         {0.0, 0.0}}, f32 2x2 cpu)
 fft.irfftn (see fft.rfftn, fft.ifftn)
-    Give s where the last size was odd, which the frequencies do not tell. dims are counted without
-    that of pairs.
+    Give s if the last size was odd, which the frequencies do not say. dims are counted without that
+    of pairs.
     shapes: … x m x 2: … x n, n being 2 m - 2 if not given
     > fft.irfftn(fft.rfftn(tensor{{1.0, 2.0}, {3.0, 4.0}}))
     --> tensor({{1.0, 2.0},
@@ -84,7 +84,7 @@ fft.rfftfreq (see fft.fftfreq, fft.rfft)
     shapes: n // 2 + 1, of the default dtype if none is given
     > fft.rfftfreq(4, 0.5) --> tensor({0.0, 0.5, 1.0}, f32 3 cpu)
 fft.fftshift (see fft.ifftshift, fft.fftfreq, roll)
-    What fft.fft gave has a dim of pairs at its end, which must not be shifted: give the dims.
+    The result of fft.fft ends in a dim of pairs, which must not be shifted; give the dims.
     > fft.fftshift(fft.fftfreq(4)) --> tensor({-0.50, -0.25,  0.00,  0.25}, f32 4 cpu)
 fft.ifftshift (see fft.fftshift, roll)
     Differs from fft.fftshift where a size is odd.

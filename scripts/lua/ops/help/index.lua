@@ -2,16 +2,17 @@
 -- Help texts of ops that index, search, sort and count; their form: scripts/lua/help/topics.lua.
 return [==[
 gather (see take_along_dim, index_select, scatter, gather_nd)
-    An element for each index, which counts from 1, or from the end with -1. An index out of range
-    is an error: at once on the CPU, on a GPU where the host next waits, with the line that queued
-    it.
+    Takes one element for each index. Indices count from 1, or from the end with -1. An index out of
+    range is an error. The CPU raises it at once, a GPU at the host's next wait, with the line that
+    queued the op.
     shapes: index: as many dims as x, none but dim larger than x's; the result has index's
     > tensor({{1, 2}, {3, 4}}):gather(2, tensor{{2}, {1}})
     --> tensor({{2},
     -->         {3}}, i64 2x1 cpu)
 scatter (see scatter_add, scatter_reduce, gather, index_put)
-    The reverse of gather; scatter_ writes into x itself. Of several writes to one place the last
-    stays, on every device, and alone has a gradient: PyTorch leaves that open.
+    The reverse of gather; scatter_ writes into x itself. If several writes go to one position, the
+    last one wins on every device, and only that one has a gradient; PyTorch does not define which
+    wins.
     options: reduce: 'add' or 'multiply' combines src with x, in order
     shapes: index: as many dims as x; src: at least index's size in each dim, or a number; the
         result has x's
@@ -19,26 +20,26 @@ scatter (see scatter_add, scatter_reduce, gather, index_put)
     --> tensor({{0.0, 0.0, 1.0},
     -->         {1.0, 0.0, 0.0}}, f32 2x3 cpu)
 scatter_add (see scatter, scatter_reduce, index_add, bincount)
-    Places that occur more than once get the sum, the same in every run, since the order of addition
-    does not change; scatter_add_ writes into x itself.
+    Positions that occur more than once get the sum. It is the same in every run, since the order of
+    addition is fixed. scatter_add_ writes into x itself.
     shapes: index: as many dims as x; src: at least index's size in each dim; the result has x's
     > zeros(3):scatter_add(1, tensor{1, 1, 3}, tensor{1.0, 2.0, 3.0})
     --> tensor({3.0, 0.0, 3.0}, f32 3 cpu)
 scatter_reduce (see scatter_add, scatter)
-    Places where index does not point keep what x has; scatter_reduce_ writes into x itself.
+    Positions that index does not name keep x's values; scatter_reduce_ writes into x itself.
     options: include_self: false leaves out x's own element where index points
     shapes: index: as many dims as x; src: at least index's size in each dim; the result has x's
     > ones(3):scatter_reduce(1, tensor{1, 1, 3}, tensor{5.0, 2.0, -3.0}, "amax")
     --> tensor({5.0, 1.0, 1.0}, f32 3 cpu)
 gather_nd (see scatter_nd, gather, take)
-    The last dim of indices holds an index for each of the first dims of x; the other dims are taken
-    whole. PyTorch has no such op: TensorFlow's, counted from 1.
+    The last dim of indices holds an index for each of the first dims of x; the other dims are
+    copied whole. PyTorch has no such op; it is TensorFlow's gather_nd with indices from 1.
     options: batch_dims: number of leading dims that x and indices share
     shapes: x: n1 x n2 x …; indices: … x k; the result: … x (x's dims after the first k)
     > gather_nd(tensor{{1, 2}, {3, 4}}, tensor{{1, 2}, {2, 1}}) --> tensor({2, 3}, i64 2 cpu)
 scatter_nd (see gather_nd, scatter, index_put)
-    Of several writes to one place the last stays; scatter_nd_ writes into x itself. PyTorch has no
-    such op: TensorFlow's tensor_scatter_nd_update, counted from 1.
+    If several writes go to one position, the last one wins; scatter_nd_ writes into x itself.
+    PyTorch has no such op; it is TensorFlow's tensor_scatter_nd_update with indices from 1.
     options: reduce: 'add' or 'multiply' combines updates with x
     shapes: indices: … x k; updates: … x (x's dims after the first k), or a number; the result has
         x's
@@ -46,8 +47,8 @@ scatter_nd (see gather_nd, scatter, index_put)
     --> tensor({{0.0, 5.0},
     -->         {6.0, 0.0}}, f32 2x2 cpu)
 index_select (see gather, select, narrow, index_add)
-    Whole slices, in the order of index, which may name one more than once, or count from the end
-    with -1; a copy. x[index] does the same along the first dim.
+    Copies whole slices in the order of index. An index may occur more than once, or count from the
+    end with -1. x[index] does the same along the first dim.
     shapes: index: k; the result has x's dims but k along dim
     > tensor({{1, 2}, {3, 4}}):index_select(2, tensor{2, 1, 1})
     --> tensor({{2, 1, 1},
@@ -58,7 +59,7 @@ index_add (see index_copy, index_select, scatter_add)
     > zeros(3):index_add(1, tensor{1, 1, 3}, ones(3), {alpha = 0.5})
     --> tensor({1.0, 0.0, 0.5}, f32 3 cpu)
 index_copy (see index_fill, index_add, index_select)
-    Of slices that occur more than once the last stays; index_copy_ writes into x itself.
+    If a slice occurs more than once, the last one wins; index_copy_ writes into x itself.
     shapes: index: k; source: x's dims but k along dim; the result has x's
     > zeros(2, 2):index_copy(1, tensor{2}, tensor{{3.0, 4.0}})
     --> tensor({{0.0, 0.0},
@@ -70,9 +71,9 @@ index_fill (see index_copy, masked_fill)
     --> tensor({{0, 2},
     -->         {0, 4}}, i64 2x2 cpu)
 index_put (see scatter, scatter_nd, index_add, masked_fill)
-    indices is a list of integer tensors, one for each dim, whose elements together name the places;
-    x[{rows, columns}] = values is the same in place. Masks go to masked_fill, or x[mask] = values.
-    Of several writes to one place the last stays.
+    indices is a list of integer tensors, one for each dim, whose elements together name the
+    positions; x[{rows, columns}] = values is the same in place. Masks go to masked_fill, or x[mask]
+    = values. If several writes go to one position, the last one wins.
     options: accumulate: adds instead; dims: which dims the indices are for, the first ones if not
         given
     shapes: indices: broadcast together; values: broadcast to their common shape, then x's other
@@ -97,81 +98,81 @@ where (see masked_fill, clamp, nonzero)
     shapes: cond, a and b broadcast; the result has their common shape
     > local x = tensor{-1, 2} return where(x > 0, x, 0) --> tensor({0, 2}, i64 2 cpu)
 masked_fill (see where, masked_scatter, index_fill)
-    The mask is a bool tensor, the result has x's dtype: a value with a fraction does not go into
-    integers, nor one that they cannot hold, as -1 into u8 (PyTorch wraps it). Nothing waits;
-    masked_fill_ writes into x itself, as x[mask] = value does.
+    The mask is a bool tensor; the result has x's dtype. An integer tensor cannot take a value with
+    a fraction, nor one that its dtype cannot hold, such as -1 in u8 (PyTorch wraps it). Nothing
+    waits; masked_fill_ writes into x itself, as x[mask] = value does.
     shapes: x and mask broadcast (not in place: there x's stays); value: a number or a 0-d tensor;
         the result has the common shape
     > local x = tensor{1, -2, 3} return x:masked_fill(x < 0, 0) --> tensor({1, 0, 3}, i64 3 cpu)
 masked_select (see nonzero, where, masked_scatter)
-    In the order of the rows; x[mask] is the same. The host waits, since the shape depends on data:
-    where keeps the shape and does not.
+    The elements are in row-major order; x[mask] is the same. The host waits, since the shape
+    depends on data: where keeps the shape and does not.
     shapes: x and mask broadcast; the result has one dim
     > tensor({{1, 2}, {3, 4}}):masked_select(tensor{true, false}) --> tensor({1, 3}, i64 2 cpu)
 masked_scatter (see masked_select, masked_fill)
-    Nothing waits; masked_scatter_ writes into x itself. Fewer elements of source than true ones are
-    an error, which comes from a GPU where the host next waits.
+    Nothing waits; masked_scatter_ writes into x itself. It is an error if source has fewer elements
+    than the mask has true ones; a GPU raises it at the host's next wait.
     shapes: x and mask broadcast (not in place: there x's stays); source: any, with enough elements;
         the result has the common shape
     > tensor({1, 2, 3}):masked_scatter(tensor{true, false, true}, tensor{7, 8})
     --> tensor({7, 2, 8}, i64 3 cpu)
 nonzero (see where, masked_select, count_nonzero)
-    In the order of the rows, counted from 1. The host waits, since the shape depends on data:
-    where(cond, a, b) does not.
+    Indices count from 1 and are in row-major order. The host waits, since the shape depends on
+    data: where(cond, a, b) does not.
     shapes: x: any; the result: n x dims, or with as_tuple a list of a tensor of n for each dim
     > tensor({{0, 1}, {2, 0}}):nonzero()
     --> tensor({{1, 2},
     -->         {2, 1}}, i64 2x2 cpu)
 sort (see argsort, msort, topk, unique)
-    Two values: the elements and where they were, counted from 1. Equal elements keep their order
-    whether stable asks for it or not.
+    Returns two values: the elements, and the positions that they had, counted from 1. Equal
+    elements keep their order whether stable asks for it or not.
     > local v, at = tensor({3, 1, 2}):sort() return at --> tensor({2, 3, 1}, i64 3 cpu)
 msort (see sort, argsort)
-    The elements alone, without their indices; each column of a matrix for itself.
+    Returns the elements without their indices; each column of a matrix is sorted separately.
     > tensor({{3, 1}, {2, 4}}):msort()
     --> tensor({{2, 1},
     -->         {3, 4}}, i64 2x2 cpu)
 argsort (see sort, take_along_dim)
-    Counted from 1; take_along_dim puts any tensor into the order. Equal elements keep theirs, NaN
-    counts as the largest.
+    Indices count from 1; take_along_dim puts any tensor into that order. Equal elements keep their
+    order, and NaN counts as the largest.
     > tensor({2, 3, 1, 3}):argsort({descending = true}) --> tensor({2, 4, 1, 3}, i64 4 cpu)
 topk (see kthvalue, sort, max)
-    Two values: the elements and where they are, counted from 1. Of equal elements the first ones
-    come first.
+    Returns two values: the elements, and their positions, counted from 1. Equal elements keep their
+    order.
     options: largest: false for the smallest; dim: the last if not given
     shapes: x: any; both have k along dim
     > (tensor({3, 1, 2}):topk(2)) --> tensor({3, 2}, i64 2 cpu)
 kthvalue (see topk, median, quantile, sort)
-    Two values: the element and where it is. k counts from 1: 1 is the minimum.
+    Returns two values: the element and its position. k counts from 1: 1 is the minimum.
     shapes: x: any; both have x's dims but dim, which keepdim keeps as 1
     > local v, at = tensor({30, 10, 20}):kthvalue(2) return stack{v, at}
     --> tensor({20,  3}, i64 2 cpu)
 searchsorted (see bucketize, sort, histc)
-    Where each value would be inserted, counted from 1, by binary search. The sequence must be
-    sorted; that is not checked.
+    Finds by binary search where each value would be inserted, counted from 1. The sequence must be
+    sorted, which is not checked.
     options: side: 'left' or 'right', the same as right
     shapes: sorted_sequence: one row for all, or a row for each of values' rows; the result has
         values'
     > searchsorted(tensor{1, 3, 5}, tensor{0, 3, 9}) --> tensor({1, 2, 4}, i64 3 cpu)
 bucketize (see searchsorted, histc, bincount)
-    searchsorted with its arguments exchanged. The boundaries must be sorted; that is not checked.
+    searchsorted with its arguments exchanged. The boundaries must be sorted, which is not checked.
     options: right: a boundary belongs to the bucket above it; out_int32: i32 in place of i64
     shapes: x: any, or a number; boundaries: n; the result has x's
     > bucketize(tensor{0, 3, 9}, tensor{1, 3, 5}, {right = true}) --> tensor({1, 3, 4}, i64 3 cpu)
 bincount (see histc, unique, one_hot, scatter_add)
-    Element i of the result counts the value i: PyTorch begins with 0, gpush with 1. Values are
-    integers. The host waits, since the size depends on data, also where minlength is given;
+    Element i of the result counts the value i; PyTorch counts from 0, gpush from 1. Values are
+    integers. The host waits, since the size depends on data, even if minlength is given;
     zeros(n):scatter_add(1, x, weights) does not wait.
     shapes: x and weights: n; the result: max(x), at least minlength; i64; with weights f32 if they
         are, else f64
     > bincount(tensor{1, 3, 3}) --> tensor({1, 0, 2}, i64 3 cpu)
 histc (see bincount, bucketize, hist)
-    For floats; the counts have x's dtype. An interval includes its lower end, the last one both;
-    elements outside of min … max are left out. It does not wait.
+    For floats; the counts have x's dtype. An interval includes its lower end, and the last one also
+    its upper end. Elements outside min … max are left out. It does not wait.
     shapes: x: any; the result: bins
     > histc(tensor{0.5, 1.0, 2.0, 9.0}, 4, 0, 4) --> tensor({1.0, 1.0, 1.0, 0.0}, f32 4 cpu)
 histogram (see hist, histc, bincount)
-    NaN and elements outside of the edges are left out. It does not wait.
+    NaN and elements outside the edges are left out. It does not wait.
     shapes: x: any; as many counts as steps, and one edge more
     > local counts, edges = histogram(tensor{1.0, 2.0, 4.0}, 3) return counts
     --> tensor({1.0, 1.0, 1.0}, f32 3 cpu)
@@ -183,16 +184,17 @@ one_hot (see embedding, scatter, bincount)
     -->         {0, 0, 1}}, i64 2x3 cpu)
 unique (see unique_consecutive, bincount, sort)
     Up to three values: the elements, the position of each of x's elements among them (counted from
-    1), the counts. The result is sorted also with sorted = false; every NaN is an element of its
-    own. The host waits, since the shape depends on data.
+    1), the counts. The result is sorted even with sorted = false, and each NaN is a separate
+    element. The host waits, since the shape depends on data.
     options: return_inverse: also return the positions; return_counts: also return the counts; dim:
         whole slices along it are compared
-    shapes: x: any; the result: n, or x's dims but n along dim; the places have x's, or dim's size
+    shapes: x: any; the result: n, or x's dims but n along dim; the positions have x's shape, or
+        dim's size
     > local v, n = tensor({3, 1, 1, 2}):unique({return_counts = true}) return n
     --> tensor({2, 1, 1}, i64 3 cpu)
 unique_consecutive (see unique, diff)
-    Up to three values, as unique gives them, but x is not sorted: an element that comes again later
-    is there again. The host waits, since the shape depends on data.
+    Up to three values, as unique gives them, but x is not sorted: an element that occurs again
+    later is listed again. The host waits, since the shape depends on data.
     options: return_inverse: also return the positions; return_counts: also return the lengths of
         the runs; dim: whole slices along it are compared
     shapes: x: any; the result: n, or x's dims but n along dim

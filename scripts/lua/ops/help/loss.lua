@@ -7,14 +7,14 @@ cdist (see pairwise_distance, linalg.vector_norm)
     > cdist(tensor{{0.0, 0.0}}, tensor{{3.0, 4.0}, {0.0, 1.0}})
     --> tensor({{5.0, 1.0}}, f32 1x2 cpu)
 normalize (see norm, cosine_similarity, layer_norm)
-    dim is 2 if not given, as in PyTorch (whose dim 1 that is), so vectors need {dim = 1}.
+    dim is 2 by default (PyTorch's dim 1), so vectors need {dim = 1}.
     options: p: order of the norm, also math.huge; eps: lower bound of the norms
     > normalize(tensor{1.0, 3.0}, {p = 1, dim = 1}) --> tensor({0.25, 0.75}, f32 2 cpu)
 cross_entropy (see log_softmax, nll_loss, binary_cross_entropy_with_logits, nn.CrossEntropyLoss)
     Takes unnormalized scores, without softmax, and classes from 1, or probabilities of a float
-    dtype. The mean is weighted by the classes of the labels that are not ignored; of probabilities
-    it is over their number. A label that is no class is an error; on a GPU it is raised when the
-    host next waits.
+    dtype. The mean is weighted by the class weights of the labels that are not ignored; with
+    probabilities it is over the number of targets. A label that is no class is an error; on a GPU
+    it is raised when the host next waits.
     options: weight: weight of each class; ignore_index: label that is left out, not with
         probabilities; label_smoothing: share of each target, 0 to 1, spread over all classes
     shapes: x: batch x classes x …, or classes; target: batch x …, or x's for probabilities; the
@@ -23,7 +23,7 @@ cross_entropy (see log_softmax, nll_loss, binary_cross_entropy_with_logits, nn.C
     --> tensor(50.0, f32 scalar cpu)
 nll_loss (see cross_entropy, log_softmax, nn.NLLLoss)
     cross_entropy of the result of log_softmax. Classes count from 1. The mean is the sum over the
-    weights of the labels that are not ignored: NaN where all are. A label that is no class is an
+    weights of the labels that are not ignored: NaN if all are. A label that is no class is an
     error; on a GPU it is raised when the host next waits.
     options: weight: weight of each class; ignore_index: label that is left out
     shapes: x: batch x classes x …, or classes; target: batch x …, integers; weight: classes; the
@@ -31,9 +31,9 @@ nll_loss (see cross_entropy, log_softmax, nn.NLLLoss)
     > nll_loss(tensor({{-1.0, -2.0}, {-3.0, -4.0}}), tensor{1, 2}, tensor{1.0, 3.0})
     --> tensor(3.25, f32 scalar cpu)
 binary_cross_entropy (see binary_cross_entropy_with_logits, bce, nn.BCELoss)
-    x holds probabilities from 0 to 1; others are an error. In place of sigmoid before it,
-    binary_cross_entropy_with_logits is more exact and faster. Logarithms are clamped at -100, so
-    losses at 100.
+    x holds probabilities from 0 to 1; other values are an error. binary_cross_entropy_with_logits
+    includes the sigmoid, and is more exact and faster. Logarithms are clamped at -100, so losses at
+    100.
     options: weight: factor of each loss, broadcast
     shapes: x, target: one shape; the result is 0-d, with reduction = 'none' in that shape
     > binary_cross_entropy(tensor{0.0, 0.5}, ones(2), {reduction = "none"})
@@ -90,14 +90,14 @@ poisson_nll_loss (see gaussian_nll_loss, nll_loss)
         log_input is false
     > poisson_nll_loss(tensor{0.0}, tensor{2.0}) --> tensor(1.0, f32 scalar cpu)
 gaussian_nll_loss (see poisson_nll_loss, mse_loss)
-    (log(var) + (x - target)^2 / var) / 2. var broadcasts as any operand: of one variance for each
-    row it is n x 1.
+    (log(var) + (x - target)^2 / var) / 2. var broadcasts as any operand: one variance for each row
+    is n x 1.
     options: full: with log(2 pi) / 2; eps: lower bound of var
     shapes: x, target, var: one shape, or they broadcast; the result is 0-d, with reduction = 'none'
         in their shape
     > gaussian_nll_loss(tensor{1.0}, tensor{3.0}, ones(1)) --> tensor(2.0, f32 scalar cpu)
 soft_margin_loss (see softplus, binary_cross_entropy_with_logits, hinge_embedding_loss)
-    Of a large product it is the product itself, so nothing overflows.
+    For a large product the loss is the product itself, so nothing overflows.
     > soft_margin_loss(tensor{-50.0}, tensor{1.0}) --> tensor(50.0, f32 scalar cpu)
 hinge_embedding_loss (see cosine_embedding_loss, pairwise_distance)
     x is a distance: small where two are alike (target 1), beyond the margin where they are not.
@@ -129,8 +129,7 @@ triplet_margin_loss (see pairwise_distance, margin_ranking_loss, cosine_embeddin
     >     {eps = 0})
     --> tensor(4.0, f32 scalar cpu)
 cosine_similarity (see cosine_embedding_loss, normalize, pairwise_distance)
-    dim is 2 if not given, as in PyTorch (whose dim 1 that is), so vectors need 1. x1 and x2
-    broadcast.
+    dim is 2 by default (PyTorch's dim 1), so vectors need 1. x1 and x2 broadcast.
     options: eps: lower bound of the norms
     shapes: x1, x2: one shape, or they broadcast; the result is without dim
     > cosine_similarity(tensor({{2.0, 0.0}, {0.0, 3.0}}), tensor({{5.0, 0.0}, {4.0, 0.0}}))

@@ -20,7 +20,7 @@ conv2d (see conv_transpose2d, unfold, nn.Conv2d)
     > conv2d(ones(1, 1, 3, 3), ones(1, 1, 3, 3), {padding = 1})[1][1][2]
     --> tensor({6.0, 9.0, 6.0}, f32 3 cpu)
 conv3d (see conv2d, conv_transpose3d, nn.Conv3d)
-    As conv2d, with a dim more. stride, padding and dilation are a number or one for each dim.
+    As conv2d, with one more dim. stride, padding and dilation are a number or one for each dim.
     Options as of conv2d.
     shapes: x: batch x in x d x h x w, or without batch; weight: out x in / groups x kd x kh x kw;
         bias: out; the result: batch x out x d' x h' x w', sizes as conv2d's
@@ -46,7 +46,7 @@ conv_transpose2d (see conv2d, interpolate, nn.ConvTranspose2d)
     --> tensor({{1.0, 1.0, 2.0, 2.0},
     -->         {1.0, 1.0, 2.0, 2.0}}, f32 2x4 cpu)
 conv_transpose3d (see conv3d, conv_transpose2d, nn.ConvTranspose3d)
-    As conv_transpose2d, with a dim more. Options as of conv_transpose2d.
+    As conv_transpose2d, with one more dim. Options as of conv_transpose2d.
     shapes: x: batch x in x d x h x w, or without batch; weight: in x out / groups x kd x kh x kw;
         bias: out; the result: batch x out x d' x h' x w', sizes as conv_transpose2d's
     > conv_transpose3d(ones(1, 1, 1, 1, 2), ones(1, 1, 1, 1, 2)):flatten()
@@ -125,9 +125,9 @@ interpolate (see conv_transpose2d, avg_pool2d, nn.Upsample)
     > interpolate(tensor({{{1.0, 3.0}}}), 4, {mode = "linear"})
     --> tensor({{{1.0, 1.5, 2.5, 3.0}}}, f32 1x1x4 cpu)
 batch_norm (see layer_norm, group_norm, instance_norm, nn.BatchNorm2d)
-    With training the statistics are those of the batch (the variance divided by n), and the running
-    ones become (1 - momentum) times themselves plus momentum times the batch's (the variance there
-    divided by n - 1). Without, the running ones are used and must be given.
+    With training = true the batch's statistics are used (variance divided by n), and the running
+    ones become (1 - momentum) times themselves plus momentum times the batch's (variance divided by
+    n - 1). Otherwise the running ones are used and must be given.
     options: training: the batch's statistics rather than the running ones; momentum: weight of the
         batch in the running statistics; eps: added to the variance
     shapes: x: batch x channels x …; all others: channels; the result: x's
@@ -141,8 +141,8 @@ layer_norm (see rms_norm, group_norm, batch_norm, nn.LayerNorm)
     --> tensor({{-1.0,  1.0},
     -->         {-1.0,  1.0}}, f32 2x2 cpu)
 group_norm (see layer_norm, instance_norm, nn.GroupNorm)
-    num_groups must divide the channels; 1 takes all of an image together, as many as channels is
-    instance_norm. The variance is divided by n.
+    num_groups must divide the number of channels. 1 normalizes each image as a whole; one group for
+    each channel is instance_norm. The variance is divided by n.
     options: eps: added to the variance
     shapes: x: batch x channels x …; weight, bias: channels; the result: x's
     > group_norm(tensor({{1.0, 3.0, 20.0, 28.0}}), 2, {eps = 0})
@@ -164,7 +164,7 @@ rms_norm (see layer_norm, nn.RMSNorm)
     > rms_norm(tensor{0.0, 4.0, 0.0, 0.0}, 4, {eps = 0}) --> tensor({0.0, 2.0, 0.0, 0.0}, f32 4 cpu)
 softmax (see log_softmax, softmin, logsumexp, cross_entropy)
     The largest element is subtracted first, so that exp does not overflow. Elements of -inf give 0;
-    a row of only these gives NaN. Floats only, unless dtype is given.
+    a row that holds only these gives NaN. Floats only, unless dtype is given.
     options: dtype: x is converted to it first
     > zeros(2):softmax(1) --> tensor({0.5, 0.5}, f32 2 cpu)
 log_softmax (see softmax, nll_loss, cross_entropy)
@@ -177,7 +177,7 @@ softmin (see softmax)
     > softmin(tensor{0.0, 1000.0}, 1) --> tensor({1.0, 0.0}, f32 2 cpu)
 linear (see matmul, addmm, nn.Linear)
     All have one dtype, which may be an integer.
-    shapes: x: … x inputs; weight: outputs x inputs, or inputs (then the last dim goes); bias:
+    shapes: x: … x inputs; weight: outputs x inputs, or inputs (then the last dim is removed); bias:
         outputs, or what broadcasts to the result; the result: … x outputs
     > linear(tensor({{1.0, 2.0}}), tensor({{1.0, 1.0}, {0.0, 3.0}}), tensor{10.0, 20.0})
     --> tensor({{13.0, 26.0}}, f32 1x2 cpu)
@@ -209,9 +209,8 @@ scaled_dot_product_attention (see softmax, matmul, nn.MultiheadAttention)
     >     {is_causal = true}):flatten()
     --> tensor({1.0, 2.0}, f32 2 cpu)
 lstm (see lstm_cell, gru, rnn, nn.LSTM)
-    The gates stand in the weights in the order i, f, g, o, as in PyTorch: c = f c + i g, h = o
-    tanh(c). weights is a flat list, layer by layer, the forward direction first. nn.LSTM keeps
-    them.
+    The weights hold the gates in the order i, f, g, o, as in PyTorch: c = f c + i g, h = o tanh(c).
+    weights is a flat list, layer by layer, the forward direction first. nn.LSTM keeps them.
     options: has_biases: false leaves b_ih and b_hh out of weights; num_layers: number of stacked
         layers; dropout: probability that an output of any layer but the last is dropped, where
         train is true; train: training mode; bidirectional: each layer also runs from the last step
@@ -223,9 +222,9 @@ lstm (see lstm_cell, gru, rnn, nn.LSTM)
     >     1)}, {has_biases = false}) return c
     --> tensor({{1.0}}, f32 1x1 cpu)
 gru (see gru_cell, lstm, rnn, nn.GRU)
-    The gates stand in the weights in the order r, z, n, as in PyTorch: n = tanh(W_n x + b_in + r
-    (U_n h + b_hn)), h = (1 - z) n + z h. weights is a flat list, layer by layer, the forward
-    direction first. nn.GRU keeps them. Options as of lstm.
+    The weights hold the gates in the order r, z, n, as in PyTorch: n = tanh(W_n x + b_in + r (U_n h
+    + b_hn)), h = (1 - z) n + z h. weights is a flat list, layer by layer, the forward direction
+    first. nn.GRU keeps them. Options as of lstm.
     shapes: x: time x batch x features, or without batch; the output: time x batch x (directions
         hidden); h_n and hx: (layers directions) x batch x hidden; w_ih: 3 hidden x features (of
         later layers directions hidden), w_hh: 3 hidden x hidden, b_ih, b_hh: 3 hidden
@@ -276,17 +275,17 @@ leaky_relu (see relu, elu, nn.LeakyReLU)
     slope is PyTorch's negative_slope. Floats only.
     > tensor{-2.0, 4.0}:leaky_relu(0.25) --> tensor({-0.5,  4.0}, f32 2 cpu)
 elu (see celu, selu, leaky_relu, nn.ELU)
-    It goes down to -alpha. Floats only.
+    Its lower limit is -alpha. Floats only.
     > tensor{-1000.0, 2.0}:elu(3) --> tensor({-3.0,  2.0}, f32 2 cpu)
 celu (see elu, selu)
-    elu whose slope has no step at 0, whatever alpha is. Floats only.
+    elu with a continuous slope at 0 for every alpha. Floats only.
     > tensor{-1000.0, 2.0}:celu(3) --> tensor({-3.0,  2.0}, f32 2 cpu)
 softplus (see relu, sigmoid, nn.Softplus)
-    relu without its corner; the larger beta, the closer to it. Floats only.
-    options: beta: sharpness of the corner; threshold: beta * x above which the result is x
+    A smooth relu; a larger beta brings it closer to relu. Floats only.
+    options: beta: sharpness of the transition; threshold: beta * x above which the result is x
     > tensor{0.0, 30.0}:softplus() --> tensor({ 0.6931, 30.0000}, f32 2 cpu)
 logit (see sigmoid, log, clamp)
-    Without eps 0 gives -inf, 1 gives inf, and what is outside 0 to 1 NaN. Integers give f32.
+    Without eps, 0 gives -inf, 1 gives inf, and numbers outside 0 to 1 give NaN. Integers give f32.
     > tensor{0.0, 0.5, 1.0}:logit() --> tensor({-inf,  0.0,  inf}, f32 3 cpu)
 nan_to_num (see isnan, isfinite, nansum, where)
     Integers and bools stay as they are. The gradient of a replaced element is 0.

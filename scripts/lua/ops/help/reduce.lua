@@ -2,8 +2,8 @@
 -- Help texts of reductions and running results; their form: scripts/lua/help/topics.lua.
 return [==[
 min (see max, argmin, amin, aminmax, minimum)
-    Indices count from 1; of equal elements it is the first's. NaN propagates; no elements are an
-    error.
+    Indices count from 1; among equal elements it is the first one's. NaN propagates; an empty
+    tensor is an error.
     shapes: x: any; the result is a scalar, or with dim two that have the dims left; keepdim keeps
         it as 1
     > local v, at = tensor({{3, 9}, {4, 1}}):min(2) return at --> tensor({1, 2}, i64 2 cpu)
@@ -17,27 +17,28 @@ aminmax (see amin, amax, min, max)
     Two results, read in one pass.
     > local low, high = tensor({3, 9, 1}):aminmax() return high - low --> tensor(8, i64 scalar cpu)
 argmax (see argmin, max, topk, argsort)
-    Counted from 1; without dim in x seen as one row. Labels that count from 0, as Python's do, are
-    compared as x:argmax(2) == labels + 1: otherwise few are equal, without an error.
+    Indices count from 1; without dim they are positions in the flattened x. Compare labels that
+    count from 0, as in Python, by x:argmax(2) == labels + 1: otherwise few are equal, and no error
+    says so.
     > tensor({{3, 9, 4}, {7, 1, 7}}):argmax(2) --> tensor({2, 1}, i64 2 cpu)
 argmin (see argmax, min)
-    Counted from 1; without dim in x seen as one row.
+    Indices count from 1; without dim they are positions in the flattened x.
     > tensor({{3, 9, 4}, {7, 1, 7}}):argmin() --> tensor(5, i64 scalar cpu)
 prod (see sum, cumprod)
-    Over all elements, one dim or several; integers give i64. Of no elements it is 1.
+    Over all elements, one dim or several; integers give i64. The product of no elements is 1.
     > tensor({{1, 2}, {3, 4}}):prod(2) --> tensor({ 2, 12}, i64 2 cpu)
 all (see any, equal, count_nonzero)
-    Gives a bool tensor, so nothing waits; true of no elements. NaN is not zero.
+    Gives a bool tensor, so nothing waits; true for an empty tensor. NaN is not zero.
     > tensor({{true, false}, {true, true}}):all(1) --> tensor({ true, false}, bool 2 cpu)
 any (see all, count_nonzero, nonzero)
-    Gives a bool tensor, so nothing waits; false of no elements. NaN is not zero.
+    Gives a bool tensor, so nothing waits; false for an empty tensor. NaN is not zero.
     > tensor({{0, 0}, {0, 5}}):any(2) --> tensor({false,  true}, bool 2 cpu)
 count_nonzero (see nonzero, any, all)
     i64; nothing waits. NaN is not zero.
     > tensor({{0, 2, 3}, {0, 0, 1}}):count_nonzero(2) --> tensor({2, 1}, i64 2 cpu)
 check_finite (see nan.watch, isfinite, nan_to_num)
-    At once on the cpu, else at the next wait; nothing waits for it. An infinity that an operand
-    brings, as a mask of -inf, is passed on, a NaN never.
+    The error comes at once on the cpu, elsewhere at the next wait; the check itself does not wait.
+    An infinity that comes from an operand, such as a mask of -inf, is accepted; a NaN never is.
     shapes: x, a, b, c: any; there is no result
     > local ok, what = pcall(check_finite, tensor{1, 0/0})
     > return (what:match "check_finite: .*")
@@ -45,47 +46,48 @@ check_finite (see nan.watch, isfinite, nan_to_num)
 nan (see nan.watch, autograd.detect_anomaly, isnan)
     nan.watch: which op made the first NaN or infinity, in which line and module.
 nan.watch | nan.watch([fn, …])
-    A loss is NaN: the first op whose result holds a NaN or an infinity, forward or backward, is an
-    error that says the op, its line and module, the shape, and how many elements. Each result is
-    looked at where it is, without a wait: on a device the error comes with the next wait, such as
-    item(). So are parameters that an optimizer's step writes. Results of ops that only move or
-    choose elements are not looked at. An infinity that an operand brings, as a mask of -inf, is
-    passed on. Functions of fuse and capture run op by op meanwhile. fn(…) is watched, or a block:
-    local _ <close> = nan.watch(); or, at the prompt, what follows until nan.watch(false).
+    Finds out why a loss is NaN. The first op whose result holds a NaN or an infinity, forward or
+    backward, raises an error that names the op, its line and module, the shape, and how many
+    elements. Each result is checked on its device, without a wait: on a device the error comes with
+    the next wait, such as item(). Parameters that an optimizer's step writes are checked, too;
+    results of ops that only move or choose elements are not. An infinity that comes from an
+    operand, such as a mask of -inf, is accepted. Meanwhile functions of fuse and capture run op by
+    op. fn(…) is watched, or a block: local _ <close> = nan.watch(); or, at the prompt, what follows
+    until nan.watch(false).
     > local ok, what = pcall(nan.watch, function() return tensor{1, 0}:log() end)
     > return (what:match "nan.watch: .*")
     --> nan.watch: log made 0 NaN and 1 infinite of 2 elements (f32 2)
     see: autograd.detect_anomaly, isnan, check_finite, optim.clip_grad_norm_
 diverge | diverge(fn, {x, …}, {device =, dtype =, ulp = 16}) (see nan.watch, isclose, autocast)
-    Where two results part: fn(x, …) runs as it is given, and again on another device or in another
-    dtype (by default on "gpu", else sim); the first op whose result parts by more than ulp is named
-    with its line and module, and how far the results before it were apart. Differences add up from
-    op to op: what is small beside the results before may be due to these. An ulp is the distance of
-    neighbours in the narrower dtype at the largest element of the result. Tensors and modules are
-    copied, both runs draw the same random numbers, and a backward in fn is compared, too. Each
-    result is kept until the end.
+    Finds where two runs diverge: fn(x, …) runs as given, and again on another device or in another
+    dtype (by default on "gpu", else sim). It names the first op whose results differ by more than
+    ulp, with its line and module, and how far the results before it differed. Differences
+    accumulate from op to op, so a small one may come from the results before it. An ulp is the
+    distance between neighbouring numbers of the narrower dtype at the result's largest element.
+    Tensors and modules are copied, both runs draw the same random numbers, and a backward in fn is
+    compared, too. Each result is kept until the end.
     > return diverge(function(x) return (x + 0.5) - 256 end, tensor{256.0}, {dtype = "bf16"}).op
     --> sub
 nansum (see sum, nanmean, nan_to_num)
-    Integers give i64. Of NaNs alone it is 0.
+    Integers give i64. If all elements are NaN, it is 0.
     > tensor({1.0, 0/0, 3.0}):nansum() --> tensor(4.0, f32 scalar cpu)
 nanmean (see mean, nansum, nanmedian)
-    Floats only. The sum is divided by the number of the others; of NaNs alone it is NaN.
+    Floats only. The sum is divided by the number of elements that are not NaN; if all are, it is
+    NaN.
     > tensor({1.0, 0/0, 3.0}):nanmean() --> tensor(2.0, f32 scalar cpu)
 median (see nanmedian, quantile, mode, kthvalue)
-    Of an even number of elements the lower middle one, an element of x; quantile(0.5) takes the
-    mean of both.
+    Of an even number of elements it is the lower of the middle two; quantile(0.5) takes their mean.
     > tensor({4, 1, 3, 2}):median() --> tensor(2, i64 scalar cpu)
 nanmedian (see median, nanquantile, nanmean)
-    Of an even number of elements the lower middle one. Of NaNs alone it is NaN.
+    Of an even number of elements it is the lower of the middle two. If all are NaN, it is NaN.
     > tensor({5.0, 0/0, 1.0, 3.0}):nanmedian() --> tensor(3.0, f32 scalar cpu)
 mode (see median, bincount, unique)
-    Unlike in max and median the dim is the last one if it is not given.
+    Without dim it is the last one, unlike in max and median.
     > tensor({{1, 1, 2}, {4, 3, 4}}):mode() --> tensor({1, 4}, i64 2 cpu)
 quantile (see nanquantile, median, kthvalue, sort)
-    Floats only. Between elements it is interpolated, so between an infinity and another element
-    infinite or NaN; an infinity that is the quantile itself stays one. A number q needs no waiting;
-    a table, or a vector on another device, is first copied to x's device, for which the host waits.
+    Floats only. A quantile between two elements is interpolated, which gives an infinity or NaN
+    next to an infinite element. With a number q nothing waits; a table, or a vector on another
+    device, is first copied to x's device, and the host waits for that.
     options: interpolation: between two elements, linear, lower, higher, midpoint or nearest
     shapes: x: any; the result has the dims that are not reduced, after one for the q where there
         are several
@@ -94,7 +96,7 @@ quantile (see nanquantile, median, kthvalue, sort)
     -->         {2.5},
     -->         {4.0}}, f32 3x1 cpu)
 nanquantile (see quantile, nanmedian)
-    Floats only. Of NaNs alone it is NaN.
+    Floats only. If all elements are NaN, it is NaN.
     shapes: x: any; the result has the dims that are not reduced, after one for the q where there
         are several
     > tensor({1.0, 0/0, 3.0}):nanquantile(0.5) --> tensor(2.0, f32 scalar cpu)

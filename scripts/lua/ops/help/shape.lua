@@ -2,7 +2,7 @@
 -- Help texts of ops that change shapes, join and repeat; their form: scripts/lua/help/topics.lua.
 return [==[
 ones (see zeros, full, ones_like)
-    The shape is numbers or one table; the dtype is f32 unless said.
+    The shape is given as numbers or one table; the dtype is f32 by default.
     > ones(2, 2, {dtype = "i64"})
     --> tensor({{1, 1},
     -->         {1, 1}}, i64 2x2 cpu)
@@ -14,7 +14,7 @@ empty (see zeros, empty_like, fill)
     The memory is not initialized: fill it before it is read.
     > empty(3):fill_(7) --> tensor({7.0, 7.0, 7.0}, f32 3 cpu)
 eye (see diag_embed, zeros)
-    Without m as many columns as rows; f32 unless a dtype is given.
+    Without m the matrix is square; f32 unless a dtype is given.
     shapes: the result: n x m
     > eye(2, 3)
     --> tensor({{1.0, 0.0, 0.0},
@@ -32,9 +32,9 @@ logspace (see linspace, arange)
     shapes: the result: one dim of steps numbers
     > logspace(0, 3, 4, 2):round() --> tensor({1.0, 2.0, 4.0, 8.0}, f32 4 cpu)
 fill (see full, masked_fill, index_fill)
-    In an integer tensor the value loses its fraction; one that the dtype cannot hold, as -1 in u8,
-    is an error, where PyTorch wraps it. A view that is filled in place changes what it is a view
-    of.
+    In an integer tensor the value loses its fraction; one that the dtype cannot hold, such as -1 in
+    u8, is an error, where PyTorch wraps it. Filling a view in place changes the tensor that it
+    shows.
     > local x = zeros(2, 2) x:diagonal():fill_(5) return x
     --> tensor({{5.0, 0.0},
     -->         {0.0, 5.0}}, f32 2x2 cpu)
@@ -46,7 +46,8 @@ rand (see randn, randint, uniform, rand_like, manual_seed)
     Floats only; f32 unless a dtype is given. 0 occurs, 1 does not.
     > local x = rand(10, 10) return (x:ge(0) & x:lt(1)):all() --> tensor(true, bool scalar cpu)
 randint (see randint_like, rand, randperm)
-    PyTorch leaves high out. i64 unless a dtype is given; the shape is numbers or a table.
+    Unlike in PyTorch, high is included. i64 unless a dtype is given; the shape is numbers or a
+    table.
     > local x = randint(1, 6, {10, 10}) return (x:ge(1) & x:le(6)):all()
     --> tensor(true, bool scalar cpu)
 randperm (see randint, multinomial, index_select)
@@ -60,7 +61,7 @@ uniform (see rand, normal, rand_like)
     --> tensor(true, bool scalar cpu)
 multinomial (see bernoulli, randint, randperm)
     Indices count from 1. Weights are not negative and need not sum to 1. Without replacement no
-    index occurs twice, so a row must have that many weights above 0.
+    index occurs twice, so a row needs num_samples weights above 0.
     shapes: x: n, or rows x n; the result: num_samples, or rows x num_samples
     > tensor({{0.0, 5.0}, {0.1, 0.0}}):multinomial(1)
     --> tensor({{2},
@@ -80,11 +81,12 @@ cauchy_ (see normal_, log_normal_)
 log_normal_ (see normal_, exp)
     options: mean, std: of the logarithms
 bernoulli (see dropout, rand, multinomial)
-    The result has x's dtype. Without p x must be of floats from 0 to 1; with p its values do not
+    The result has x's dtype. Without p, x must hold floats from 0 to 1; with p its values do not
     matter.
     > bernoulli(tensor{0.0, 1.0, 1.0}) --> tensor({0.0, 1.0, 1.0}, f32 3 cpu)
 view (see reshape, contiguous, unflatten, view_as)
-    An error where the layout would need a copy, as after most transpositions: reshape copies then.
+    It is an error if the layout would need a copy, as after most transpositions; reshape copies
+    then.
     shapes: as many elements as x
     > arange(1, 6):view(-1, 2)
     --> tensor({{1, 2},
@@ -114,12 +116,12 @@ unflatten (see flatten, view)
     --> tensor({{1, 2, 3},
     -->         {4, 5, 6}}, i64 2x3 cpu)
 squeeze (see unsqueeze, select, flatten)
-    A view. Without dims all of size 1; a dim that is named and larger stays.
+    A view. Without dims all dims of size 1 are removed; a named dim that is larger stays.
     shapes: x: any; the result lacks dims of size 1: all, or those given
     > table.concat(ones(1, 2, 1):squeeze(3).shape, "x") --> 1x2
 unsqueeze (see squeeze, atleast_2d, expand)
-    A view. 1 puts it first, -1 last: it is the new dim's place in the result.
-    shapes: x: any; the result has a dim of size 1 more
+    A view. dim is the new dim's position in the result: 1 puts it first, -1 last.
+    shapes: x: any; the result has one more dim, of size 1
     > tensor({1, 2}):unsqueeze(-1)
     --> tensor({{1},
     -->         {2}}, i64 2x1 cpu)
@@ -150,17 +152,17 @@ t (see transpose, permute)
     -->         {2, 5},
     -->         {3, 6}}, i64 3x2 cpu)
 movedim (see permute, transpose, moveaxis)
-    A view. source and destination are a dim each, or two tables as long as each other.
+    A view. source and destination are one dim each, or two tables of equal length.
     > table.concat(ones(2, 3, 4):movedim(1, -1).shape, "x") --> 3x4x2
 expand (see broadcast_to, expand_as, tile)
-    A view in which repeated elements are one in memory: to write into it is an error. New dims may
-    stand in front.
+    A view in which repeated elements share their memory, so writing into it is an error. New dims
+    may be added in front.
     shapes: x: any whose sizes are 1 or those asked for; the result has the shape given
     > tensor({{1}, {2}}):expand(-1, 3)
     --> tensor({{1, 1, 1},
     -->         {2, 2, 2}}, i64 2x3 cpu)
 broadcast_to (see expand, tile)
-    A view; to write into it is an error.
+    A view; writing into it is an error.
     shapes: x: any whose sizes are 1 or those asked for; the result has the shape given
     > tensor({1, 2}):broadcast_to(2, 2)
     --> tensor({{1, 2},
@@ -184,8 +186,8 @@ slice (see narrow, select)
     shapes: x: any; the result has one element for each step in dim
     > arange(1, 6):slice(1, 2, 6, 2) --> tensor({2, 4, 6}, i64 3 cpu)
 unfold (see as_strided, split, conv1d)
-    A view, in which windows that overlap share their elements. What does not fill a window is left
-    out.
+    A view in which overlapping windows share their elements. Elements that do not fill a window are
+    left out.
     shapes: the size n of dim becomes (n - size) // step + 1
     > arange(1, 6):unfold(1, 3, 2)
     --> tensor({{1, 2, 3},
@@ -204,18 +206,18 @@ split (see chunk, tensor_split, unbind, cat)
     Views, so nothing is copied.
     > arange(1, 5):split({1, 4})[2] --> tensor({2, 3, 4, 5}, i64 4 cpu)
 chunk (see split, tensor_split)
-    There may be fewer pieces than asked for: 6 elements in 4 are 3 pieces of 2. tensor_split always
-    gives as many.
+    There may be fewer pieces than asked for: chunk(4) of 6 elements gives 3 pieces of 2.
+    tensor_split always gives the number asked for.
     > #arange(1, 6):chunk(4) --> 3
 tensor_split (see split, chunk)
     An index is the last element of its piece, and is included; the last piece is the rest.
     > arange(1, 5):tensor_split({2, 3})[3] --> tensor({4, 5}, i64 2 cpu)
 unbind (see select, split, stack)
-    The dim goes away.
+    The dim is removed.
     shapes: x: any; the results lack dim
     > tensor({{1, 2}, {3, 4}}):unbind(2)[1] --> tensor({1, 3}, i64 2 cpu)
 stack (see cat, unbind, hstack, vstack)
-    A copy; dim is the new one's place in the result. Dtypes may differ: the result's holds all.
+    A copy; dim is the new dim's position in the result. Dtypes may differ, and are promoted.
     shapes: k tensors n x m: k x n x m, or n x k x m with dim = 2
     > stack({tensor{1, 2}, tensor{3, 4}}, 2)
     --> tensor({{1, 3},
@@ -245,21 +247,21 @@ column_stack (see hstack, stack)
     --> tensor({{1, 3},
     -->         {2, 4}}, i64 2x2 cpu)
 tile (see repeat, repeat_interleave, expand)
-    A copy; more numbers than dims put new dims in front.
+    A copy; if there are more numbers than dims, new dims are put in front.
     shapes: x: any; each size times its number of repeats, counted from the last dim
     > tensor({{1, 2}, {3, 4}}):tile(2)
     --> tensor({{1, 2, 1, 2},
     -->         {3, 4, 3, 4}}, i64 2x4 cpu)
 repeat (see tile, repeat_interleave, expand)
-    A copy; more numbers than dims put new dims in front. As a word of Lua's: repeat … until c,
-    which sees the block's local variables.
+    A copy; if there are more numbers than dims, new dims are put in front. In Lua itself repeat …
+    until c is a loop, whose condition sees the block's local variables.
     shapes: x: any; each size times its number of repeats
     > local x = tensor{1, 2} return x["repeat"](x, 2, 1)
     --> tensor({{1, 2},
     -->         {1, 2}}, i64 2x2 cpu)
 repeat_interleave (see tile, repeat, index_select)
-    repeats is one number, or a tensor with one for each index. Without dim x is seen in one dim.
-    With a tensor of repeats the host waits for the size, which output_size says in advance.
+    repeats is one number, or a tensor with one for each index. Without dim, x is flattened first.
+    With a tensor of repeats the host waits for the size, unless output_size gives it.
     shapes: x: any; dim becomes as long as the sum of repeats; without dim, one dim
     > tensor({5, 6}):repeat_interleave(tensor{2, 1}) --> tensor({5, 5, 6}, i64 3 cpu)
 flip (see fliplr, flipud, roll, rot90)
@@ -284,11 +286,11 @@ rot90 (see flip, transpose)
     --> tensor({{2, 4},
     -->         {1, 3}}, i64 2x2 cpu)
 roll (see flip, pad)
-    A copy. Shifts above 0 move towards higher indices; several shifts go with as many dims.
+    A copy. Shifts above 0 move towards higher indices; several shifts need the same number of dims.
     > arange(1, 4):roll(1) --> tensor({4, 1, 2, 3}, i64 4 cpu)
 pad (see roll, cat, conv2d)
-    A copy. A negative number takes elements away. reflect leaves the edge itself out, replicate
-    repeats it, circular goes on at the other end.
+    A copy. A negative number removes elements. reflect mirrors without the edge itself, replicate
+    repeats the edge, and circular continues from the other end.
     options: value: padding of mode constant, 0 if not given
     shapes: pad{a, b} makes the last dim a + b larger, pad{a, b, c, d} also the one before by c + d
     > tensor({1, 2, 3}):pad({2, 1}, "reflect") --> tensor({3, 2, 1, 2, 3, 2}, i64 6 cpu)
@@ -300,7 +302,7 @@ diag (see diagonal, diag_embed, diagflat, trace)
     --> tensor({{1, 0},
     -->         {0, 2}}, i64 2x2 cpu)
 diag_embed (see diag, diagonal, eye)
-    A copy. dim1 and dim2 are the places of the new dims in the result.
+    A copy. dim1 and dim2 are the positions of the new dims in the result.
     shapes: x: … x n; the result: … x (n + |offset|) x (n + |offset|)
     > tensor({1, 2}):diag_embed(1)
     --> tensor({{0, 1, 0},
@@ -339,13 +341,13 @@ cartesian_prod (see meshgrid)
     -->         {2, 5},
     -->         {2, 6}}, i64 4x2 cpu)
 contiguous (see view, copy, is_contiguous)
-    Row after row, the last dim closest: what view and some libraries need.
+    The elements are in row-major order, as view and some libraries need them.
     > ones(2, 3):t():contiguous():is_contiguous() --> true
 copy (see clone, copy_, contiguous, to)
     Its memory is its own, and gradients pass through it.
     > tensor({1, 2}):copy("f32") --> tensor({1.0, 2.0}, f32 2 cpu)
 detach (see clone, no_grad, backward)
-    A view of the same memory: writing into it changes x, gradients end at it.
+    A view of the same memory: writing into it changes x, and no gradient passes through it.
     > tensor({1.0}, {requires_grad = true}):detach().requires_grad --> false
 broadcast_tensors (see expand, broadcast_to)
     shapes: any that broadcast; each result has their common shape
@@ -357,6 +359,6 @@ block_diag (see diag, cat)
     -->         {0.0, 0.0, 3.0}}, f32 2x3 cpu)
 unravel_index (see nonzero, argmax)
     options: shape: shape of the tensor that the indices belong to
-    shapes: indices: any; the result: a list of as many as shape has dims
+    shapes: indices: any; the result: a list of one tensor for each dim of shape
     > unravel_index(tensor{6}, {2, 3})[2] --> tensor({3}, i64 1 cpu)
 ]==]

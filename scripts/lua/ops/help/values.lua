@@ -16,28 +16,29 @@ sum (see mean, cumsum, prod, logsumexp)
 mean (see sum, var, std, median)
     > tensor{1.0, 2.0, 6.0}:mean() --> tensor(3.0, f32 scalar cpu)
 max (see min, argmax, amax, topk)
-    Of all elements; or along a dim, with their indices.
+    The maximum of all elements, or of those along a dim, with their indices.
     shapes: x: any; the result is a scalar, or with dim two that have the dims left; keepdim keeps
         it as 1
     > local v, at = tensor({3, 9, 4}):max(1) return at --> tensor(2, i64 scalar cpu)
 cat (see stack, split)
-    shapes: all dims equal but the one they are joined along
+    shapes: all dims but the joined one must be equal
     > cat({ones(1, 2), zeros(1, 2)}, 1)
     --> tensor({{1.0, 1.0},
     -->         {0.0, 0.0}}, f32 2x2 cpu)
 reshape (see view, permute, flatten)
-    A view where the memory allows it, else a copy; one dim may be -1, the rest.
+    A view where the memory allows it, else a copy; one dim may be -1, which follows from the
+    others.
     shapes: x: any; the result has the shape given, with as many elements
     > arange(1, 6):reshape(2, -1)
     --> tensor({{1, 2, 3},
     -->         {4, 5, 6}}, i64 2x3 cpu)
 clone | x:clone() (see copy_, detach, contiguous)
-    A copy in memory of its own; backward goes through it to x.
+    A copy with its own memory; gradients pass through it to x.
     > local x = zeros(2) x:clone():fill_(1) return x --> tensor({0.0, 0.0}, f32 2 cpu)
 to | x:to([device], [dtype], [non_blocking=false]) (see cpu, gpu, float, pin_memory)
-    x on another device or of another dtype, or both; x:to(y) goes where y is and takes its dtype. x
-    itself where nothing changes. A copy from a device, or to it from memory that is not pinned,
-    waits.
+    x on another device or of another dtype, or both; x:to(y) goes where y is and takes its dtype.
+    It is x itself if nothing changes. A copy from a device waits, and so does one to a device from
+    memory that is not pinned.
     options: device: where to: 'cpu', 'gpu', 'sim:0', 'cuda:1'; dtype: the new type; non_blocking:
         the host goes on while its pinned memory is copied to a device; to the host the copy is
         pinned, and whatever reads it waits for it

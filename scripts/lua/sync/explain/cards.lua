@@ -197,8 +197,8 @@ for i = 1, 100 do
 end
 result = y:sum():item()]] },
     { "queue", "queue",
-        "The device takes up to so many commands in advance, then the host waits until there is \z
-        room. It is not a fault; fewer and larger ops leave the host free.",
+        "The device takes a limited number of commands in advance, then the host waits until \z
+        there is room. It is not a fault; fewer and larger ops leave the host free.",
         setup = "x = zeros(300, 300, {device = d})",
         waits = [[
 local y = x

@@ -1,4 +1,8 @@
-/* gp_op_run, the only place where an op runs. */
+/* gp_op_run, the only place where an op runs. In this order: the row's infer function checks the
+ * arguments and gives the shapes; outputs are allocated; the call is ordered after work of other
+ * streams on the same storages; it is launched on the device; it is recorded for autograd.
+ * Interceptors (intercept.h), such as autocast, see the call first. Views run no kernel. A small op
+ * on an idle cpu stream runs on the caller's thread. */
 #include "tensor/op.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* Making, viewing and releasing tensors. */
+/* Making, viewing and releasing tensors. A tensor is an array (shape, strides, dtype, address) with
+ * a reference to a storage; views share the storage. The last reference releases the storage to the
+ * allocator, which reuses the memory once the streams that use it have passed. Dead structs are
+ * kept for each thread, since small ops make and drop many. */
 #include "tensor/tensor.h"
 
 #include <pthread.h>

@@ -1,4 +1,8 @@
-/* Collates samples: see collate.h. */
+/* Collates samples into a batch without a collate function: see collate.h. The first sample
+ * determines the shape of the batch (tensors are stacked, numbers become a tensor, texts a list,
+ * tables a table of these) and its memory is allocated at once. Every worker then copies its
+ * samples into their slots, which no other worker writes, so the copies need no lock. A sample that
+ * differs from the first is an error that names both. */
 #include "bindings/loader/collate.h"
 
 #include <lauxlib.h>

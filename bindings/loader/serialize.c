@@ -1,4 +1,8 @@
-/* Serializes values for another Lua state: see serial.h. */
+/* Serializes values for another Lua state, that of a loader's worker: see serial.h for the form.
+ * Tensors are passed by reference, as their storages are shared; functions go as bytecode with
+ * their upvalues, each upvalue once, however many functions share it; and with them the globals
+ * that their bytecode names, until no new name turns up. What cannot go (a coroutine, a file, a
+ * tensor on a device) is refused with the path to it. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>

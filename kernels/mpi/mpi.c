@@ -1,4 +1,8 @@
-/* The plug-in libgpush_mpi.so: gp_transport by MPI. */
+/* The plug-in libgpush_mpi.so: gp_transport (tensor/dist/transport.h) by MPI. No other file of the
+ * product includes mpi.h, so that the program needs no MPI. Work is numbered: each send, receive or
+ * collective gets a request that test looks at without blocking, and MPI's own errors are kept as
+ * text for the message of the call. One thread at a time calls MPI (MPI_THREAD_SERIALIZED), under
+ * the core's lock. */
 #include <mpi.h>
 
 #include <math.h>

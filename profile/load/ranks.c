@@ -1,4 +1,7 @@
-/* Joins the traces of a job's ranks into one profile, on one clock where that is possible. */
+/* Joins the traces of a job's ranks into one profile, on one clock where that is possible. A
+ * collective ends on all of its ranks at about the same time: the median of the differences over
+ * all collectives is the offset of two ranks' clocks. Without collectives the files' own clock
+ * counts, and without one of those each rank begins with the first; the profile says which. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

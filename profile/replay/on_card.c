@@ -1,4 +1,7 @@
-/* Runs a replay's commands on a card. */
+/* Runs a replay's commands on a modelled card, by the engine of tensor/device/card/schedule.c. An
+ * op's work comes from its cost, on the record or by torch_cost.c, at the card's measured shares
+ * where there are any; what has no known cost takes the time that it took. Each stream has a lane
+ * for what runs in order and one for copies that run beside kernels. */
 #include "profile/replay/on_card.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Follows a record backwards from its end: whatever ended last before something went on. */
+/* The critical path: follows a record backwards from its end, at each step to whatever ended last
+ * before something went on: a command to the one that it waited for or to its launch, the host's
+ * wait to the command that ended it, a collective to the rank that came last. The host's stretches
+ * are divided by op at the end. The parts add up to the wall time. */
 #include "profile/replay/path.h"
 
 #include <stdlib.h>

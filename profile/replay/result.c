@@ -1,4 +1,8 @@
-/* Makes a profile of a replay: the record's events at their new times. */
+/* Makes a profile of a replay: the record's events at their new times. The host's events move with
+ * the clock of their thread; waits that the replay left out are dropped; commands take the start
+ * and end that the replay gave them, in the order of their starts. So all that shows a profile
+ * shows a prediction, which carries in `predicted` what was changed and in `accuracy` how far off
+ * such predictions were. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
-/* A profile as a Chrome trace: JSON that Perfetto and chrome://tracing open. */
+/* A profile as a Chrome trace: JSON that Perfetto and chrome://tracing open. The host's threads are
+ * rows of one process, each device is a process with a row for each stream, and arrows lead from an
+ * op to what it queued. Viewers need nested slices, so events that overlap without nesting get rows
+ * of their own. With a limit of bytes, short events are merged (merge.c): a bisection finds the
+ * least merging that fits. Waits and regions are never merged. */
 #include "profile/show/chrome_trace.h"
 
 #include <stdarg.h>

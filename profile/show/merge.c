@@ -1,4 +1,7 @@
-/* A shorter record for traces: short events merged, waits and regions kept. */
+/* A shorter record for traces: short events merged, waits and regions kept. Consecutive events of
+ * one thread or stream become one, with their sum of time and number; an event that holds a wait or
+ * a region is never merged. Levels of memory keep their highest value, so that the peak stays
+ * right. */
 #include "profile/show/merge.h"
 
 #include <stdio.h>

@@ -1,4 +1,8 @@
-/* Rows as text, with torch.autograd.profiler's columns. */
+/* Rows as text, with torch.autograd.profiler's columns. Cells are written twice, first to measure
+ * them, then to print, and never stored. If a line would be wider than the terminal, columns that
+ * follow from others are left out first; then names are shortened, and at last the columns continue
+ * below. The foot says what the rows do not include, and whether times are measured, modelled or
+ * predicted. */
 #include "profile/show/table.h"
 
 #include <ctype.h>

@@ -1,4 +1,7 @@
-/* What the devices of a profile did over its time. */
+/* What the devices of a profile did over its time: for each device the share in which it computed,
+ * only copied, or was idle; for each stream how much was queued over time, its gaps and their
+ * reasons. Intervals are sorted by start and merged, so that each moment counts once. Busy shares
+ * and queue lengths are defined as in HolisticTraceAnalysis (tests/profile/hta.sh compares). */
 #include "profile/show/usage.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* The ledger of waits: per source line, and the last ones individually. */
+/* The ledger of waits: per source line, and the last ones individually. A line is a file and line
+ * with a reason, what waited and the device, found by a hash; its numbers never change while the
+ * program runs, so that a caller can refer to them. A wait's idle time is known only when the next
+ * work is queued, and is added then. One lock guards all. */
 #include "profile/sync/ledger.h"
 
 #include <pthread.h>

@@ -1,4 +1,9 @@
-/* The tape: nodes that remember the ops that ran, and the node that made each tensor. */
+/* The tape of autograd: a node for each recorded op, which remembers the op's arguments and what
+ * its derivative needs, and, for each tensor, the node that made it. gp_op_run records here while
+ * gradients are on; backward.c walks the nodes from a result to the leaves. An op's row says which
+ * inputs and outputs its derivative reads, and only those are saved, as aliases: a later write in
+ * place gives the tensor a new history, and the alias keeps the old one. A view that is written in
+ * place is rewritten as a node that puts its elements into the base. */
 #include "tensor/autograd/tape.h"
 
 #include <pthread.h>

@@ -1,4 +1,7 @@
-/* Planning a capture's replays: where each storage is, and what differs from replay to replay. */
+/* Planning a capture's replays: where each storage is, and what differs from replay to replay.
+ * Intermediate results share one block: storages of one lane whose lifetimes do not overlap get the
+ * same memory. Results and gradients are new in each replay. What the function made and still holds
+ * elsewhere is refused, since a replay could not make it again. */
 #include <stdlib.h>
 #include <string.h>
 

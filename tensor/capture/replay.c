@@ -1,4 +1,8 @@
-/* Replays: a capture's calls, launched again as they were resolved. */
+/* Replays: a capture's calls, launched again as they were resolved. A replay sets the addresses of
+ * its inputs and results in the recorded calls, orders itself after the work of other streams on
+ * the storages that it uses, and then runs lane by lane: on the caller's thread, as one command of
+ * a stream's queue, or as graphs between copies of inputs and results. Afterwards it gives results,
+ * gradients and versions as the function itself would have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
-/* Runs kernels that cannot be stopped on threads that Ctrl-C abandons. */
+/* Runs kernels that cannot be stopped (a LAPACK factorization, a library's product) on threads that
+ * Ctrl-C abandons. The caller passes a copy of the call and waits; after Ctrl-C it returns at once,
+ * and the thread runs the kernel to its end on memory that the copy keeps alive. Only a few
+ * abandoned calls may run at a time; the next one waits for one of them. Idle threads stay for a
+ * while, with their workspaces. */
 #include "tensor/device/offload.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* The job: how it is joined, its groups, its communication streams, and its end. */
+/* The job: how it is joined, its groups, its communication streams, and its end. Joining opens the
+ * transport (MPI, or none in a job of one rank), and every rank tells the others where it runs, so
+ * that those on one machine can check whether a process still lives. At the end each rank says its
+ * last word; a rank that ends without one has failed, and the others end with its exit status. */
 #include "tensor/base/process.h"
 #include "tensor/dist/dist.h"
 

@@ -1,4 +1,7 @@
-/* Tracing: the calls of gp_op_run while a function runs, as a graph of values. */
+/* Tracing: the calls of gp_op_run while a function runs, as a graph of values. It takes part as an
+ * interceptor: each call is copied, with its tensors replaced by the numbers of the values that
+ * they are, and then runs as usual, so that the first call of a fused function gives its results.
+ * What a plan could not repeat, such as reading a tensor's value, ends the trace with a reason. */
 #include "tensor/fuse/trace.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* npy files: a small, strict parser of the header, reading and writing. */
+/* npy files: a small, strict parser of the header, reading and writing. The header is the literal
+ * of a Python dict with three keys, and only that much of Python is read; anything else is an error
+ * with its offset. Data in Fortran order becomes a view with reversed dims. Types that gpush does
+ * not have (complex, strings, structures) are refused with what to save instead. */
 #include "tensor/io/npy.h"
 
 #include <errno.h>

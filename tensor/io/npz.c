@@ -1,4 +1,7 @@
-/* npz files: a zip archive with one npy file per array. */
+/* npz files: a zip archive with one npy file per array. Reading checks the entries' names and the
+ * sum of their unpacked sizes before anything is unpacked, since a small file may unpack to a large
+ * one. Writing passes the tensors' memory to libzip without a copy, into a temporary file that
+ * replaces the old one only when it is complete. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

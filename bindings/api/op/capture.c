@@ -1,4 +1,8 @@
-/* capture: a function whose ops are recorded once; later calls launch them again. */
+/* capture: a function whose ops are recorded once; later calls launch them again. The first call
+ * runs the function while tensor/capture/record.c notes its calls; guards, which bindings/guard.c
+ * collects, say what the function read besides its arguments. A later call checks arguments and
+ * guards, reads again the numbers that may change from call to call, such as a learning rate, and
+ * replays; a change that a replay could not follow is an error with its line. */
 #include <stdlib.h>
 #include <string.h>
 

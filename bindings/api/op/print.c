@@ -1,4 +1,7 @@
-/* Tensors as text: aligned columns in Lua's braces; only the edges of large ones, in one copy. */
+/* Tensors as text: aligned columns in Lua's braces; only the edges of large ones, in one copy. The
+ * elements to be shown are gathered first, so that a device is waited for once. One form serves
+ * them all: fixed digits, or scientific where those would hide the smallest element or be too long.
+ * Decimals are the fewest that show every element to the precision asked for. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

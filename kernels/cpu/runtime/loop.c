@@ -1,4 +1,8 @@
-/* Loops over strided arrays, and conversion between dtypes in memory and compute types. */
+/* Loops over strided arrays, and conversion between dtypes in memory and compute types. gp_nd_loop
+ * sorts the dims by the output's strides and joins those that all arrays allow, so that most loops
+ * are one long row; gp_row_iter steps through the others. Kernels compute in f32, f64, i32 or i64:
+ * gp_load_fn and gp_store_fn give the conversions of a dtype, vectorised where the elements are
+ * adjacent. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"

@@ -1,4 +1,7 @@
-/* CUDA's events: a pool of them, positions in a queue, and their times on the host's clock. */
+/* CUDA's events: a pool of them, positions in a queue, and their times on the host's clock. An
+ * event's time is known to the device's clock only as a difference to another event; a reference,
+ * recorded on an idle stream between two readings of the host's clock, ties both together. Clocks
+ * drift, so the reference is renewed, if possible where the host has waited anyway. */
 #include <cuda_runtime.h>
 
 #include <math.h>

@@ -1,4 +1,8 @@
-/* Finds and opens NVIDIA's libraries, and keeps their handles. */
+/* Finds and opens NVIDIA's libraries, and keeps their handles. None is linked: the plug-in opens
+ * each at its first use, looking in Python's packages, CUDA's toolkits and the system's paths, and
+ * says why a library that is there was not taken. A library of another major version of CUDA is
+ * refused, since its dependencies would be loaded beside ours. Handles are kept for each device and
+ * stream. */
 #include "kernels/cuda/runtime/libs.h"
 
 #include <dlfcn.h>

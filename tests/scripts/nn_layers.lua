@@ -167,6 +167,20 @@ norm(g.ones(3, 2))
 norm:eval()(g.ones(3, 2))
 t.is(norm.num_batches_tracked:item(), 1,
     "BatchNorm counts the batches that it was trained with, and no others")
+-- torch.nn.BatchNorm1d(2, momentum=None) of PyTorch 2.15, after three batches
+for _, dev in ipairs { "cpu", "sim" } do
+    local x = (g.range(0, 11, { device = dev }) * 7 % 11):to("f64"):view(3, 2, 2)
+    local mean = nn.BatchNorm1d(2, { momentum = false, dtype = "f64", device = dev })
+    for _, k in ipairs { 1, 2, 4 } do mean(x * k + k) end
+    t.close(mean.running_mean:tolist(), { 11.666666666666668, 14.38888888888889 }, 1e-12,
+        "the mean of all batches' means on " .. dev)
+    t.close(mean.running_var:tolist(), { 81.2, 99.16666666666667 }, 1e-12, "and variances")
+    t.close(mean:eval()(x)[1]:tolist(), { { -1.2946988083310558, -0.5178795233324224 },
+        { -1.1436640676357552, -0.4407290797230472 } }, 1e-12, "which evaluation uses")
+end
+t.error(function() nn.BatchNorm2d(3, { momentum = true }) end,
+    "nn.BatchNorm2d: option 'momentum': expected a number, or false for the mean of all batches",
+    "true is no momentum")
 t.is(drop:eval()(g.ones(3)):tolist(), { 1, 1, 1 }, "and does nothing in evaluation")
 
 for d = 1, 3 do -- channels are dropped whole, each sample's own

@@ -34,6 +34,7 @@ local habits = {
     { "q = np.array([1, 2])", "q = tensor({1, 2})" },
     { "q = torch.tensor([1., 2.], dtype=torch.float32)", 'q = tensor({1., 2.}, {dtype = "f32"})' },
     { "zeros((2, 3))", "zeros(2, 3)" },
+    { "q = nn.BatchNorm2d(3, momentum=None)", "q = nn.BatchNorm2d(3, {momentum = false})" },
     { "q = np.zeros((2, 3))", "q = zeros(2, 3)" },
     { "q = [1, 2, 3]", "q = {1, 2, 3}" },
     { "p, q = [1, 2]", "p, q = 1, 2" },

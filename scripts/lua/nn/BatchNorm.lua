@@ -15,6 +15,16 @@ local function check(self, x)
     end
 end
 
+-- The running statistics as the mean of those of all batches so far: batch_norm with momentum 1
+-- leaves the batch's own, and the number of batches stays on the device.
+local function cumulative(self, run, x)
+    local mean, var = gpush.zeros_like(self.running_mean), gpush.zeros_like(self.running_var)
+    local y = run(x, mean, var, self.weight, self.bias, true, 1, self.eps)
+    self.running_mean:add_((mean - self.running_mean) / self.num_batches_tracked)
+    self.running_var:add_((var - self.running_var) / self.num_batches_tracked)
+    return y
+end
+
 -- op: batch_norm or instance_norm; least, most: dims of x; on: the default of affine and of
 -- track_running_stats.
 local function norm(name, op, least, most, on)
@@ -23,11 +33,15 @@ local function norm(name, op, least, most, on)
         help = "each channel (dim 2)" .. (counts and "" or " of each image") ..
             " to mean 0 and variance 1",
         sig =
-            ("int num_features, float eps=1e-5, float momentum=0.1, bool affine=%s, bool \z
+            ("int num_features, float eps=1e-5, number momentum=0.1, bool affine=%s, bool \z
                 track_running_stats=%s, "
             .. "dtype? dtype, device? device"):format(on, on) }
 
     function Norm:init(features, eps, momentum, affine, track, dtype, device)
+        if momentum == true then
+            nn.raise("nn.%s: option 'momentum': expected a number, or false for the mean of all \z
+                batches, got true", name)
+        end
         self.num_features, self.eps, self.momentum = features, eps, momentum
         self.least, self.most = least, most
         if affine then
@@ -45,8 +59,11 @@ local function norm(name, op, least, most, on)
         check(self, x)
         local mean, var = self.running_mean, self.running_var
         if mean and self.training and counts then self.num_batches_tracked:add_(1) end
-        return run(x, mean, var, self.weight, self.bias, self.training or not mean, self.momentum,
-            self.eps)
+        if mean and self.training and counts and not self.momentum then
+            return cumulative(self, run, x)
+        end
+        return run(x, mean, var, self.weight, self.bias, self.training or not mean,
+            self.momentum or 0, self.eps)
     end
 
     function Norm:extra_repr() return tostring(self.num_features) end

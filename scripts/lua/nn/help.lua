@@ -81,6 +81,8 @@ nn.BCELoss (see binary_cross_entropy)
 nn.BCEWithLogitsLoss (see binary_cross_entropy_with_logits)
 nn.BatchNorm1d (see nn.BatchNorm2d)
 nn.BatchNorm2d
+    options: momentum: weight of the newest statistics in the running ones; false: these are the
+        mean of those of all batches (PyTorch's None)
     shapes: x: n x channels x h x w; the result has the same
     > table.concat(nn.BatchNorm2d(3)(ones(2, 3, 8, 8)).shape, "x") --> 2x3x8x8
 nn.BatchNorm3d (see nn.BatchNorm2d)

@@ -76,6 +76,8 @@ local function role(parameter, op)
 end
 
 local function option(key, value, op, of)
+    local none = value[1] == "constant" and value[2] == "nil"
+    if key == "momentum" and none then return "momentum = false" end -- an entry of nil is absent
     local name, f = (elsewhere.options[op] or renamed)[key] or renamed[key] or key, nil
     for _, parameter in ipairs(of or {}) do
         if parameter[2] == name then f = role(parameter, op) or emit end

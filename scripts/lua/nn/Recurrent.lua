@@ -2,7 +2,7 @@
 -- RNN, LSTM and GRU: layers over time, on the ops rnn, lstm and gru. Parameters are named as
 -- PyTorch's: weight_ih_l0 … counts layers from 0, and a second direction's end in _reverse.
 local require = ...
-local gpush, nn = require "gpush", require "nn"
+local gpush, nn, packed = require "gpush", require "nn", require "nn.packed"
 
 local common = "int input_size, int hidden_size, int num_layers=1%s, bool bias=true, bool \z
     batch_first=false, "
@@ -59,15 +59,22 @@ for name, kind in pairs(kinds) do
         start(self, gates, rest[5], rest[6])
     end
 
-    --- output, h_n (LSTM: and c_n) of x, time x batch x features; state: h, or for LSTM {h, c},
-    --- zeros if not given.
+    --- output, h_n (LSTM: and c_n) of x, time x batch x features, or a PackedSequence; state: h, or
+    --- for LSTM {h, c}, zeros if not given.
     function class:forward(x, state)
-        if x:dim() < 2 or x:size(-1) ~= self.input_size then
-            nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(x),
+        local inputs = packed.is_packed(x) and x.data or x
+        if inputs:dim() < 2 or inputs:size(-1) ~= self.input_size then
+            nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(inputs),
                 self.input_size)
         end
         if name == "LSTM" and gpush.is_tensor(state) then
             nn.fail("the state is a tensor (expected {h, c}: y, h, c = lstm(x, {h, c}))")
+        end
+        if packed.is_packed(x) then
+            return packed.run_layers(self, function(y, states, weights)
+                return run(y, name == "LSTM" and states or states[1], weights,
+                    { has_biases = self.bias, nonlinearity = self.nonlinearity })
+            end, x, state, name == "LSTM" and 2 or 1)
         end
         local weights = {}
         for i, key in ipairs(self.weight_names) do weights[i] = self[key] end

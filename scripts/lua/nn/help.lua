@@ -295,6 +295,26 @@ nn.utils.rnn.pad_sequence (see stack, pad)
     > nn.utils.rnn.pad_sequence({tensor{1, 2}, tensor{3}}, {batch_first = true})
     --> tensor({{1, 2},
     -->         {3, 0}}, i64 2x2 cpu)
+nn.utils.rnn.pack_padded_sequence (see nn.utils.rnn.pad_packed_sequence, nn.LSTM)
+    A PackedSequence has data, the steps of all sequences one after the other, and batch_sizes, how
+    many are still going at each step. Layers over time compute no step of the padding, and their
+    last states are those at each sequence's own end.
+    options: lengths: a list or a tensor, which is waited for; batch_first: sequences x steps x …;
+        enforce_sorted: false takes lengths in any order
+    shapes: input: steps x sequences x …; data: the sum of lengths x …
+    > nn.utils.rnn.pack_padded_sequence(tensor{{1, 2}, {3, 0}}, {2, 1}).data
+    --> tensor({1, 2, 3}, i64 3 cpu)
+nn.utils.rnn.pack_sequence (see nn.utils.rnn.pack_padded_sequence, nn.utils.rnn.pad_sequence)
+    options: sequences: l x …, each with its own l; enforce_sorted: false takes them in any order
+    > nn.utils.rnn.pack_sequence{tensor{1, 2}, tensor{3}}.batch_sizes[1] --> 2
+nn.utils.rnn.pad_packed_sequence (see nn.utils.rnn.pack_padded_sequence)
+    options: sequence: a PackedSequence, as layers over time return it; padding_value: value of the
+        padding; total_length: steps of the result, the longest length if not given
+    shapes: the result: steps x sequences x …, or sequences x steps x … with batch_first; lengths: n
+    > local rnn = nn.utils.rnn
+    > return (rnn.pad_packed_sequence(rnn.pack_sequence{tensor{1, 2}, tensor{3}}))
+    --> tensor({{1, 3},
+    -->         {2, 0}}, i64 2x2 cpu)
 nn.utils.parameters_to_vector (see nn.utils.vector_to_parameters)
     > nn.utils.parameters_to_vector{ones(2), zeros(1)} --> tensor({1.0, 1.0, 0.0}, f32 3 cpu)
 nn.utils.vector_to_parameters (see nn.utils.parameters_to_vector)

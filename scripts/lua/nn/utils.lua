@@ -1,6 +1,6 @@
 --!plain
--- nn.utils: clipping by PyTorch's name, parameters as one vector, sequences padded to one length,
--- and weights that are computed from others: weight_norm and spectral_norm.
+-- nn.utils: clipping by PyTorch's name, parameters as one vector, sequences padded to one length
+-- or packed (packed.lua), and weights that are computed from others: weight_norm and spectral_norm.
 local require = ...
 local gpush, nn, composite = require "gpush", require "nn", require "composite"
 
@@ -68,6 +68,8 @@ define(utils.rnn, "nn.utils.rnn.", "pad_sequence",
         end
         return gpush.stack(rows, batch_first and 1 or 2)
     end)
+
+for name, fn in pairs(require "nn.packed".functions) do utils.rnn[name] = fn end
 
 -- ---- computed weights ----
 

@@ -116,8 +116,6 @@ clip_grad_norm: nn.utils.clip_grad_norm_(model, most)
 skip_init: nn.Linear(n, m)
 fuse_conv_bn_eval fuse_linear_bn_eval: nothing to call: model:eval()
 parametrize: nn.utils.weight_norm(module): or nn.utils.spectral_norm(module)
-pack_padded_sequence pack_sequence: nn.utils.rnn.pad_sequence(list): layers take padded sequences
-pad_packed_sequence: nothing to call: layers take padded sequences
 BatchSampler DataLoader: data.Loader{ds, batch = 32}
 RandomSampler: data.Loader{ds, shuffle = true}
 SequentialSampler: data.Loader{ds}: in order

@@ -45,7 +45,7 @@ return {
         why = "it is added as it stands, as in PyTorch" },
     { nil, type = "float number order", param = "p ord", value = all(numbers, set "1.5"),
         why = "norms have any order; NaN gives NaN" },
-    { nil, type = "float", param = "rtol atol rcond", value = numbers,
+    { nil, type = "float operand", param = "rtol atol rcond", value = numbers,
         why = "a tolerance may be 0, or infinite" },
     { "batch_norm instance_norm", param = "momentum", value = numbers,
         why = "a weight of the new statistics, any as in PyTorch" },
@@ -92,7 +92,9 @@ return {
     { "stack unsqueeze", param = "dim", value = set("-1", "2.0"),
         why = "negative dims count from the end" },
     { "gather_nd", param = "batch_dims", value = set("0", "2.0"), why = "a count of dims" },
-    { "max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ interpolate fft.%w+ pad \z
+    { "cauchy_ log_normal_", type = "float", value = numbers,
+        why = "any middle, and any width above 0, as in PyTorch" },
+    { "max_unpool%w+ max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ interpolate fft.%w+ pad \z
         as_strided index [%w_]+norm movedim unflatten fold affine_grid", type = "ints padding",
         why = "sizes of windows, steps and edges: one for all dims or one each; what does not fit \z
             raises" },
@@ -141,9 +143,10 @@ return {
     { "index_put scatter_nd masked_scatter", what = "column row short scalar empty",
         why = "values broadcast, or there are more than are written" },
     { "linalg.lu_solve gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding \z
-        cross_entropy nll_loss cosine_embedding_loss", what = "i64", why = "it is i64 already" },
+        cross_entropy nll_loss cosine_embedding_loss max_unpool%w+", what = "i64", why = "it is i64 already" },
     { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding",
         what = "column row short scalar empty", why = "indices of another shape, of other values" },
+    { "max_unpool%w+", what = "short", why = "a dim of size 1 stays as it is" },
     { "masked_%w+", param = "mask", why = "a mask broadcasts with the tensor, as in PyTorch" },
     { "embedding embedding_bag", param = "weight", what = "bool f64 i64 short",
         why = "rows of any dtype and size" },

@@ -320,7 +320,7 @@ define { "grid_sample",
     dtypes = "floats", autocast = "wide", strict = "f64 f32 bf16 f16",
     fn = once(function(x, grid, mode, padding_mode, align_corners)
         local n = check_sampling("grid_sample", x, grid, mode, padding_mode)
-        local lines, size, list = x:reshape(x.shape[1], x.shape[2], -1), {}, {}
+        local size, list, lines = {}, {}, x:flatten(3)
         for d = 1, n do
             size[d] = x.shape[x.ndim + 1 - d]
             local place = in_pixels(grid:select(-1, d), size[d], align_corners)

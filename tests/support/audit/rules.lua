@@ -94,8 +94,9 @@ return {
     { "gather_nd", param = "batch_dims", value = set("0", "2.0"), why = "a count of dims" },
     { "cauchy_ log_normal_", type = "float", value = numbers,
         why = "any middle, and any width above 0, as in PyTorch" },
-    { "max_unpool%w+ max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ interpolate fft.%w+ pad \z
-        as_strided index [%w_]+norm movedim unflatten fold affine_grid", type = "ints padding",
+    { "max_unpool%w+ max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ \z
+        interpolate fft.%w+ pad as_strided index [%w_]+norm movedim unflatten fold affine_grid",
+        type = "ints padding",
         why = "sizes of windows, steps and edges: one for all dims or one each; what does not fit \z
             raises" },
     { nil, type = "dim", value = set "-1", why = "negative dims count from the end" },
@@ -143,7 +144,8 @@ return {
     { "index_put scatter_nd masked_scatter", what = "column row short scalar empty",
         why = "values broadcast, or there are more than are written" },
     { "linalg.lu_solve gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding \z
-        cross_entropy nll_loss cosine_embedding_loss max_unpool%w+", what = "i64", why = "it is i64 already" },
+        cross_entropy nll_loss cosine_embedding_loss max_unpool%w+", what = "i64",
+        why = "it is i64 already" },
     { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding",
         what = "column row short scalar empty", why = "indices of another shape, of other values" },
     { "max_unpool%w+", what = "short", why = "a dim of size 1 stays as it is" },

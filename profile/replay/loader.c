@@ -21,7 +21,7 @@ bool gp_is_made(const gp_rec *r) {
 }
 
 bool gp_has_workers(const gp_rec *r) {
-    return gp_is_take(r) && strstr(r->name, "_MultiProcessing") != NULL;
+    return gp_is_batch_request(r) && strstr(r->name, "_MultiProcessing") != NULL;
 }
 /* A batch that is there takes 0.1 to 0.5 ms to hand out. */
 bool gp_awaits_workers(const gp_rec *r) {

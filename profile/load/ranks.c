@@ -66,12 +66,12 @@ static bool same_collectives(const trace *a, const trace *b) {
 /* A collective ends on all of its ranks at about the same time: the median of the differences is
  * the clocks'. false when out of memory. */
 static bool set_offset(const trace *first, trace *t) {
-    int64_t *apart = malloc((size_t)t->n * sizeof *apart);
-    if (!apart) return gp_json_fail(t->k.j, "out of memory");
-    for (int c = 0; c < t->n; c++) apart[c] = first->end[c] - t->end[c];
-    qsort(apart, (size_t)t->n, sizeof *apart, by_number);
-    t->offset = apart[t->n / 2];
-    free(apart);
+    int64_t *later = malloc((size_t)t->n * sizeof *later);
+    if (!later) return gp_json_fail(t->k.j, "out of memory");
+    for (int c = 0; c < t->n; c++) later[c] = first->end[c] - t->end[c];
+    qsort(later, (size_t)t->n, sizeof *later, by_number);
+    t->offset = later[t->n / 2];
+    free(later);
     return true;
 }
 

@@ -210,4 +210,12 @@ for path in list:lines() do
     end
 end
 list:close()
+-- With a card, what runs on the cpu alone is measured; with the host's time counted it is not.
+local here = ones(10)
+local function add() here = here + 1 end
+sim.card, sim.host = "t4", nil
+t.is(profile.run(add).kind, "measured", "nothing ran on the card")
+sim.host = 8e-6
+t.is(profile.run(add).kind, "modelled T4, host 8 us an op", "the host's time is counted")
+sim.card, sim.host = nil, nil
 t.done()

@@ -160,7 +160,8 @@ t.ok(said:find("item waited [^\n]+%[10 times, [^\n]+; worth at least 8 us each: 
     then idled so long%]\n"), "the warning of a line that waits again says what a wait is worth")
 t.ok(said:find "tolist waited [^\n]+%[10 times, [^\n]+; worth 0: the device had work left%]\n",
     "and where it is worth nothing")
-t.ok(said:find " idle +worth +what to write instead\n" and said:find "item +sim:0 [^\n]+ 8 us  in a loop keep"
+t.ok(said:find " idle +worth +what to write instead\n"
+    and said:find "item +sim:0 [^\n]+ 8 us  in a loop keep"
     and said:find "tolist +sim:0 [^\n]+ 0  ", "the report has it as a column")
 t.ok(said:find "explicit: synchronize +sim:0 [^\n]+ %-  ", "of waits that were asked for: none")
 t.ok(said:find "\nitem\t8e%-06\n" and said:find "\ntolist\t0.0\n"

@@ -41,29 +41,6 @@ for _, old in ipairs { false, true } do
     p:save(path .. ".prof")
     t.is(g.profile.load(path .. ".prof"):idle().loader, 800000, "saved and loaded")
 end
--- Three steps of 4 ms: a batch that is waited for until 4, 8 and 12 ms, a kernel and a wait of 1 ms
--- for it. Worker processes set the pace: without the waits the second and third batch come when they
--- came, and nothing is saved; batches that the script makes come as fast as it is.
-for _, iter in ipairs { "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter" } do
-    local r, workers = made.trace(), iter:find "Multi" ~= nil
-    for k = 0, 2 do
-        local from = k == 0 and 0 or 4000 * k + 1100
-        r:region("enumerate(DataLoader)#" .. iter .. ".__next__", from, 4000 * (k + 1) - from)
-        local at = 4000 * (k + 1)
-        r:op("aten::mul", at + 10, 20)
-        r:kernel("mul_kernel", at + 30, 1000, r:call("cudaLaunchKernel", at + 12, 5))
-        r:op("aten::item", at + 40, 1010)
-        r:call("cudaStreamSynchronize", at + 45, 1000)
-    end
-    local p = load(r)
-    local verdict, by = p:verdict(), {}
-    for _, row in ipairs(verdict) do by[row.cause] = row end
-    local off = math.abs(by.waits.worth / 1000 - (workers and 0 or 2000))
-    t.ok(off < 60, iter .. ": what waits are worth, " .. by.waits.worth)
-    t.is(tostring(verdict):find("(3) are taken to come when they came", 1, true) ~= nil, workers,
-        "batches whose making is not on the record, which it says")
-    t.is(by.loader.advice:find("beside the script already", 1, true) ~= nil, workers, "advice")
-end
 local r = made.trace()
 r:region("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 500)
 r:op("aten::stack", 100, 300)
@@ -219,33 +196,6 @@ r:op("autograd::engine::evaluate_function: TBackward0", 100, 90)
 r:op("aten::sort", 200, 90)
 launch(r, 300)
 t.is({ owed(r).cpu.ns, owed(r).cpu.where }, { 90000, "aten::sort" }, "ops that compute nothing")
-
--- A single launch in an op of 1 ms: no graph makes that shorter.
-r = made.trace()
-r:op("Torch-Compiled Region: 0/0", 0, 1000)
-r:kernel("triton", 990, 10, r:call("cuLaunchKernel", 980, 5))
-t.ok(owed(r).launches.advice:find "for each of 1, which is no launch's time", "one slow launch")
-r = made.trace()
-for k = 0, 9 do launch(r, 100 * k) end
-t.ok(owed(r).launches.advice:find "^launch less", "ten usual ones")
-
--- Two lines wait one after the other, the first one for a kernel of 900 us, and then the script runs
--- for as long: without the first the second one waits for that kernel.
-r = made.trace()
-for k = 0, 9 do
-    local at = 2000 * k
-    r:op("aten::mul", at, 20)
-    r:kernel("mul_kernel", at + 10, 900, r:call("cudaLaunchKernel", at + 2, 5))
-    r:op("aten::to", at + 20, 900)
-    r:call("cudaStreamSynchronize", at + 25, 890)
-    r:op("aten::add", at + 925, 20)
-    r:kernel("add_kernel", at + 940, 10, r:call("cudaLaunchKernel", at + 930, 5))
-    r:op("aten::item", at + 945, 15)
-    r:call("cudaStreamSynchronize", at + 948, 10)
-end
-local pair = owed(r).waits
-t.ok(pair.worth > 7e6, "together they cost 7 of 20 ms: " .. pair.worth)
-t.ok(pair.advice:find("no line alone is worth that", 1, true), pair.advice)
 
 -- After the last op 800 us pass until the profiler stops.
 r = made.trace()

@@ -93,9 +93,10 @@ end
 local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
 local function slow_launches(row)
     if row.times == 0 or row.ns < SLOW_LAUNCH * row.times then return end
-    return ("the host takes %s for each of %d, which is no launch's time: its ops do something else \z
-        before them (compile, check guards, make memory); record later steps, where a first use has \z
-        passed, with with_stack=True, which names it"):format(time(row.ns / row.times), row.times)
+    return ("the host takes %s for each of %d, which is no launch's time: its ops do something \z
+        else before them (compile, check guards, make memory); record later steps, where a first \z
+        use has passed, with with_stack=True, which names it")
+        :format(time(row.ns / row.times), row.times)
 end
 
 -- Waits whose lines are worth little alone: one that goes is waited for in the next.
@@ -105,8 +106,8 @@ local function together_with(prof, rank, row)
         if not best or line.saves > best.saves then best = line end
     end
     if not best or 2 * best.saves >= row.worth then return row.advice end
-    return ("no line alone is worth that, %s the most, %s: the lines under \"What the waits cost\" \z
-        are to go together; of the longest, %s"):format(
+    return ("no line alone is worth that, %s the most, %s: the lines under \"What the waits \z
+        cost\" are to go together; of the longest, %s"):format(
         fit.safe(best.file and ("%s:%d"):format(best.file, best.line) or best.what),
         time(best.saves), row.advice)
 end
@@ -188,9 +189,9 @@ local function has_workers(row, prof)
     return row.pass and row.pass.workers > 0
 end
 local FASTER <const> = "they are made beside the script already, and come late: more of the \z
-    DataLoader's num_workers where processors are free, persistent_workers=True, and make a sample \z
-    cheaper; the trace does not say whether __getitem__ computes, which processors bound, or \z
-    waits, which more workers help"
+    DataLoader's num_workers where processors are free, persistent_workers=True, and make a \z
+    sample cheaper; the trace does not say whether __getitem__ computes, which processors bound, \z
+    or waits, which more workers help"
 
 -- Whether the processors that make a loader's batches ran the ops beside it, too: on cpu, and on
 -- sim without a card.

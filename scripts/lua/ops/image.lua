@@ -301,9 +301,6 @@ local function check_sampling(op, x, grid, mode, padding_mode)
             shape_text(grid))
     end
     if not MODES[mode] then bad(op, "mode", "'bilinear', 'nearest' or 'bicubic'", mode) end
-    if mode == "bicubic" and n == 3 then
-        fail("%s: mode 'bicubic' goes with images x channels x h x w, x is %s", op, shape_text(x))
-    end
     if not PADDING[padding_mode] then
         bad(op, "padding_mode", "'zeros', 'border' or 'reflection'", padding_mode)
     end
@@ -314,8 +311,7 @@ define { "grid_sample",
     sig = "tensor x, tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool \z
         align_corners=false",
     help = "images sampled at the positions in grid, n x h x w x 2, of x and y from -1 to 1, \z
-        volumes at \z
-        n x d x h x w x 3, of x, y and z: 'bilinear', 'nearest' or, of images, 'bicubic'; outside \z
+        volumes at n x d x h x w x 3, of x, y and z: 'bilinear', 'nearest' or 'bicubic'; outside \z
         'zeros', 'border' or 'reflection'",
     dtypes = "floats", autocast = "wide", strict = "f64 f32 bf16 f16",
     fn = once(function(x, grid, mode, padding_mode, align_corners)

@@ -398,7 +398,7 @@ affine_grid (see grid_sample)
     --> tensor({{{{-0.5,  0.0},
     -->           { 0.5,  0.0}}}}, f32 1x1x2x2 cpu)
 grid_sample (see affine_grid, interpolate)
-    options: mode: 'bilinear' (of volumes trilinear), 'nearest', or of images 'bicubic';
+    options: mode: 'bilinear' (of volumes trilinear), 'nearest' or 'bicubic' (of 4 x 4 pixels);
         padding_mode: outside 'zeros', 'border' or 'reflection'; align_corners: -1 and 1 are the
         centres of the first and the last pixel, not their edges
     shapes: x: n x channels x height x width; grid: n x h x w x 2; the result: n x channels x h x w;

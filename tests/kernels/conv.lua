@@ -146,7 +146,8 @@ local nan = g.ones(1, 1, 6, 6)
 nan[1][1][1][1]:fill_(0 / 0)
 local y = g.conv2d(nan, g.ones(1, 1, 3, 3)):reshape(-1):tolist()
 t.ok(y[1] ~= y[1] and y[2] == 9, "NaN reaches the outputs that see it, and no others")
-t.error(function() g.conv2d(x, g.ones(4, 2, 3, 3)) end, "conv2d: .*3 channels",
+t.error(function() g.conv2d(x, g.ones(4, 2, 3, 3)) end,
+    "conv2d: the weight 4x2x3x3 takes 2 channels, the image 2x3x8x8 has 3",
     "channels that do not fit")
 t.error(function() g.conv2d(x, g.ones(4, 3, 9, 9)) end, "conv2d: the kernel covers 9x9.*8x8",
     "a kernel beyond the image")

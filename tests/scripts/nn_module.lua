@@ -261,7 +261,7 @@ t.ok(told[3]:find "fields:.*forward", "of one that says none, what it has")
 
 local s = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.ReLU(), nn.Linear(5, 2)))
 t.error(function() s(g.ones(1, 3)) end,
-    "Sequential%.2%.2 %(Linear%): linear: x is f32 1x4, the weight f32 2x5 ",
+    "Sequential%.2%.2 %(Linear%): linear: x is f32 1x4 and has 4 features, the weight is f32 2x5 ",
         "the path of a layer, and both shapes")
 t.error(function() s[1](g.ones(1, 2)) end, "nn_module.lua:%d+: Linear: linear: x is f32 1x2",
     "a layer on its own")

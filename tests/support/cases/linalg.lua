@@ -71,7 +71,8 @@ C.linear = {types = REAL, run = function(c)
         c.check(g.linear(x, w), want(false), nil, tol)
     end
     local x, w = c.x {2, 3}, c.x {4, 5}
-    c.refuses(function() return g.linear(x, w) end, "^linear: x is .*2x3, the weight .*4x5 ")
+    c.refuses(function() return g.linear(x, w) end,
+        "^linear: x is .*2x3 and has 3 features, the weight is .*4x5 ")
     c.refuses(function() return g.linear(x, (c.x {4, 3}), (c.x {3})) end, "^linear: .*2x4 and 3")
     c.refuses(function() return g.linear(x, (c.x {4, 3}), (c.x {5, 2, 4})) end,
         "^linear: the bias is .*5x2x4 .*2x4")

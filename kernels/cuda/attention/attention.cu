@@ -132,7 +132,8 @@ static __global__ void share_by_parts(T *scores, T *stats, places p, int64_t siz
     gp_part part(p.n, size);
     int64_t row = blockIdx.y, seen = seen_by(p, row) - part.at;
     T *x = scores + row * p.n + part.at;
-    gp_exp_sum<T> sum = gp_join_parts(parts, gp_exp_sum<T>{-INFINITY, 0});
+    gp_exp_sum<T> sum =
+        gp_join_parts(parts + blockIdx.y * gridDim.x, gridDim.x, gp_exp_sum<T>{-INFINITY, 0});
     bool blind = sum.m == -INFINITY, none = blind && sum.s == sum.s; /* as in shares */
     T by = none ? 1 : sum.s;
     each_score(x, seen < part.n ? seen : part.n,
@@ -159,9 +160,9 @@ static __global__ void slope_parts(T *d, const T *share, const T *g, const T *ou
 
 template <class T> static bool run_shares(const gp_call *c, const places &p, T *scores, T *stats) {
     if (!gp_few_long(p.n, p.rows)) {
-        gp_group g = gp_group_of(p.n, 1, 0, 8);
-        return GP_LAUNCH(c, shares<T>, gp_group_blocks(&g, p.rows), g.threads, 0, scores, stats, p,
-                         g.group);
+        int group = gp_group_threads(p.n, 1, 4), threads = gp_group_block(group);
+        return GP_LAUNCH(c, shares<T>, gp_blocks(p.rows, threads / group), threads, 0, scores,
+                         stats, p, group);
     }
     int64_t size = gp_part_size(p.n, 1);
     dim3 grid = gp_part_grid(p.n, size, p.rows);
@@ -177,9 +178,9 @@ template <class T>
 static bool run_slopes(const gp_call *c, const places &p, T *d, const T *share, const T *g,
                        const T *out) {
     if (!gp_few_long(p.n, p.rows)) {
-        gp_group by = gp_group_of(p.n, 1, 0, 8);
-        return GP_LAUNCH(c, slopes<T>, gp_group_blocks(&by, p.rows), by.threads, 0, d, share, g,
-                         out, p, by.group);
+        int group = gp_group_threads(p.n, 1, 4), threads = gp_group_block(group);
+        return GP_LAUNCH(c, slopes<T>, gp_blocks(p.rows, threads / group), threads, 0, d, share, g,
+                         out, p, group);
     }
     int64_t size = gp_part_size(p.n, 1);
     return GP_LAUNCH(c, slope_parts<T>, gp_part_grid(p.n, size, p.rows), GP_THREADS, 0, d, share, g,

@@ -77,17 +77,18 @@ template <class T> struct gp_moments {
     }
 };
 
-/* Joins a of all threads of the block, the same result in each. Called by all of them. */
-template <class A> __device__ static A gp_join_block(A a) {
+/* Joins a of all threads of a group, a power of two of them, the same result in each. Called by all
+ * threads of the block. */
+template <class A> __device__ static A gp_join_block(A a, unsigned group = GP_THREADS) {
     __shared__ A room[GP_THREADS];
     __syncthreads(); /* the last call's result has been read */
     room[threadIdx.x] = a;
-    for (unsigned d = GP_THREADS / 2; d > 0; d /= 2) {
+    for (unsigned d = group / 2; d > 0; d /= 2) {
         __syncthreads();
-        if (threadIdx.x < d) room[threadIdx.x].join(room[threadIdx.x + d]);
+        if ((threadIdx.x & (group - 1)) < d) room[threadIdx.x].join(room[threadIdx.x + d]);
     }
     __syncthreads();
-    return room[0];
+    return room[threadIdx.x & -group];
 }
 
 /* Writes what this block's threads have, joined, to its part's place. */
@@ -95,11 +96,9 @@ template <class A> __device__ static void gp_write_part(A *parts, A a) {
     a = gp_join_block(a);
     if (threadIdx.x == 0) parts[blockIdx.y * gridDim.x + blockIdx.x] = a;
 }
-/* Joins all parts of this block's row to a, which has no elements yet. */
-template <class A>
-__device__ static A gp_join_parts(const A *parts, A a, unsigned row = blockIdx.y) {
-    for (unsigned k = threadIdx.x; k < gridDim.x; k += GP_THREADS)
-        a.join(parts[row * gridDim.x + k]);
+/* Joins the `many` parts of a row to a, which has no elements yet. */
+template <class A> __device__ static A gp_join_parts(const A *parts, unsigned many, A a) {
+    for (unsigned k = threadIdx.x; k < many; k += GP_THREADS) a.join(parts[k]);
     return gp_join_block(a);
 }
 

@@ -65,6 +65,19 @@ for _, from in ipairs(on_stand_in and { "forward", "backward" } or { "own" }) do
 end
 if on_stand_in then fake.fault "order=forward" end
 
+-- groups of several warps, and rows that registers do not hold
+check_rows({ 3, 1027 }, "bf16")
+check_rows({ 1, 16388 }, "f32")
+
+-- Rows whose elements lie apart, or that begin elsewhere in x than in the result, modulo 16 bytes.
+for _, n in ipairs { 37, 4096, 4099 } do
+    local tall, wide = randn(n, 3), randn(3, n + 1)
+    close(tall:to "cuda".T:softmax(2), tall:to("f64").T:softmax(2), "f32",
+        "softmax of transposed rows of " .. n)
+    close(wide:to "cuda"[":, 2:"]:softmax(2), wide:to("f64")[":, 2:"]:softmax(2), "f32",
+        "softmax of rows' last " .. n)
+end
+
 -- Infinities and NaN stay in their row, and in their column.
 for _, shape in ipairs { { 6, 10 }, { 6, 99 } } do
     local x = randn(shape)

@@ -95,23 +95,42 @@ local function sizes(rows)
     return table.concat(list, ", ")
 end
 
+-- The rows, in the order of sizes, whose cpu took longer than for a larger size: something else ran
+-- meanwhile, and nothing follows from them.
+local function disturbed(rows)
+    local list, least = {}, math.huge
+    for i = #rows, 1, -1 do
+        local time = rows[i].cpu and rows[i].cpu.time or least
+        if time > least then
+            table.insert(list, 1, rows[i])
+            list[rows[i]] = true
+        end
+        least = math.min(least, time)
+    end
+    return list
+end
+
 --- From which size on rows of one batch count {size =, verdict =, cpu =, total =} are faster, as
 --- text that names the device; cpu and total are the times that a verdict is from.
 function verdict.crossover(rows, device)
     local all = table.move(rows, 1, #rows, 1, {})
     table.sort(all, function(a, b) return a.size < b.size end)
     local faster, last = {}, 0 -- last: how many of the largest are faster, all of them
+    local unsure = disturbed(all)
     for i, row in ipairs(all) do
         if row.verdict == "at least" then return verdict.unknown(row.cpu or {}, row.total or {}) end
-        last = row.verdict == "faster" and last + 1 or 0
-        if row.verdict == "faster" then faster[#faster + 1] = row end
+        local is = row.verdict == "faster" and not unsure[row]
+        last = is and last + 1 or 0
+        if is then faster[#faster + 1] = row end
     end
-    if #faster == 0 then return device .. " is clearly faster at no size here" end
+    local but = #unsure == 0 and "" or ("; nothing follows from %s, where the cpu took longer than \z
+        for a larger size: other programs ran meanwhile"):format(sizes(unsure))
+    if #faster == 0 then return device .. " is clearly faster at no size here" .. but end
     if #faster > last then
-        return ("%s is faster at %s, but not at every size between or above"):format(
-            device, sizes(faster))
+        return ("%s is faster at %s, but not at every size between or above%s"):format(
+            device, sizes(faster), but)
     end
-    return ("%s is faster from size %d on"):format(device, all[#all - last + 1].size)
+    return ("%s is faster from size %d on%s"):format(device, all[#all - last + 1].size, but)
 end
 
 return verdict

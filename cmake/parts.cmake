@@ -21,6 +21,13 @@ foreach(part ANALYSIS CAPTURE DIST)
     endif()
 endforeach()
 
+# tests/all reads it: an expression a line, of the tests that are left out.
+set(LINES "")
+foreach(part ${LEFT_OUT})
+    string(APPEND LINES "${${part}_TESTS}\n")
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/tests_left_out "${LINES}")
+
 # Takes what is left out from a list of sources, or (kind TESTS) of tests.
 macro(gpush_leave_out list kind)
     foreach(part ${LEFT_OUT})

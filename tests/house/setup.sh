@@ -187,4 +187,12 @@ tree=$scratch/moved
 start x
 tap_is "$out|$(grep -c -- '--target ship' "$log")" "<x>|1" "a tree that was moved is built again"
 tap_is "$(systems_own)" "$before" "the system's own programs are as they were"
+
+# Tests of parts that a build leaves out are left out with them.
+mkdir "$scratch/build" && echo 'tests/dist/' >"$scratch/build/tests_left_out"
+listed() { GPUSH_BUILD=$1 "$root/tests/all" | grep -c "^tests/$2/"; }
+tap_is "$(listed "$scratch/build" dist) $(listed "$scratch/build" kernels)" "0 $(listed "$scratch" kernels)" \
+    "tests/all leaves out what the build does, and nothing else"
+[ "$(listed "$scratch" dist)" -gt 5 ]
+tap_ok $? "and nothing where it leaves out nothing"
 tap_done

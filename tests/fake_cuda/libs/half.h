@@ -25,11 +25,16 @@ static inline float from_f16(uint16_t h) {
                       : ldexpf((float)m, -24);
     return h >> 15 ? -v : v;
 }
-// To TF32's 10 bits of mantissa, to nearest.
+// To TF32's 10 bits of mantissa, to nearest, ties to even: 42 of v's bits are cut off. v was a float,
+// and is no subnormal number.
 static inline double to_tf32(double v) {
-    int e;
-    double m = frexp(v, &e);
-    return v - v == 0 ? ldexp(nearbyint(ldexp(m, 11)), e - 11) : v;
+    const uint64_t cut = (uint64_t)1 << 42;
+    uint64_t bits;
+    if (v - v != 0) return v;
+    memcpy(&bits, &v, sizeof bits);
+    bits = (bits + cut / 2 - 1 + (bits >> 42 & 1)) & ~(cut - 1);
+    memcpy(&v, &bits, sizeof bits);
+    return v;
 }
 // Rounded to nearest, ties to even, as nearbyintf does.
 static inline uint16_t to_f16(float f) {

@@ -178,6 +178,8 @@ t.ok(g.autograd.gradcheck(function(a)
 end, { leaf(1, 2, 2, 3, 4) }), "gradient of max_pool3d with indices")
 t.error(function() g.max_unpool2d(y, i, 2, { output_size = { 4, 7 } }) end,
     "max_unpool2d: dim 2 of output_size is 7 %(expected 3 to 5%)", "a size out of reach")
+t.error(function() g.max_unpool2d(y, i, 2, { output_size = { 6, 4 } }) end,
+    "dim 1 of output_size is 6 %(expected 3 to 5%)", "nor one a stride away, as in PyTorch")
 t.error(function() g.max_unpool2d(y, i[1], 2) end,
     "argument 'indices': expected 2x2x2x2, got 2x2x2", "indices of another shape")
 t.error(function() g.max_unpool2d(y, i:to "f32", 2) end,

@@ -143,7 +143,9 @@ for _, name in ipairs { "exponential_", "cauchy_", "log_normal_" } do
         t.ok(rawequal(y[name](y), y), name .. " returns what it filled")
         return y:to "cpu"
     end
-    t.close(fill("sim"):tolist(), fill("cpu"):tolist(), 0, name .. " on sim")
+    -- a card's logarithm and tangent have other last bits
+    local off = os.getenv "GPUSH_TEST_DEVICE" and 1e-5 or 0
+    t.close(fill("sim"):tolist(), fill("cpu"):tolist(), off, name .. " on sim")
 end
 t.error(function() g.zeros(2):exponential_(0) end,
     "exponential_: argument 'lambd': expected a number above 0, got 0", "no rate")

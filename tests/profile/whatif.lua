@@ -98,7 +98,7 @@ end
 t.is(sum, p.wall_ns, "the parts of idle() add up to the wall time")
 t.is({ idle.streams[1].device, idle.streams[1].stream }, { "sim:0", 0 }, "streams")
 t.ok(tostring(idle):match "kernels ran", "as text")
-t.is(tostring(quiet:idle()), "no device ran anything beside the host", "without a device")
+t.is(tostring(quiet:idle()), "no device but the host ran anything", "without a device")
 t.ok(kept.wall_ns == p.wall_ns, "kept")
 
 -- ---- records that no program makes ----

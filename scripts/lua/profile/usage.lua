@@ -179,7 +179,7 @@ end
 
 local Devices = { __name = "devices" }
 function Devices.__tostring(list)
-    if #list == 0 then return "no device ran anything beside the host" end
+    if #list == 0 then return "no device but the host ran anything" end
     local meets, short = false, false
     for _, d in ipairs(list) do meets, short = meets or d.collective > 0, short or d.short > 0 end
     local heads = { "device", "busy", "computing", "copies and collectives only", "idle",
@@ -203,7 +203,7 @@ end
 
 local Queues = { __name = "queues" }
 function Queues.__tostring(list)
-    if #list == 0 then return "no device ran anything beside the host" end
+    if #list == 0 then return "no device but the host ran anything" end
     local out = text({ "stream", "work", "busy", "idle: host late", "idle: launch", "idle: other",
         "queued: mean", "median", "max" }, list, function(q)
         return { ("%s, stream %d"):format(q.device, q.stream), count(q.work), time(q.busy),

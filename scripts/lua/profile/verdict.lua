@@ -253,7 +253,7 @@ function Verdict.__tostring(list)
             out[#out + 1] = ("%s: %s"):format(row.label, row.advice)
         end
     end
-    if list.work == 0 then out[#out + 1] = "no device ran anything beside the host" end
+    if list.work == 0 then out[#out + 1] = "no device but the host ran anything" end
     out[#out + 1] = list.assumed
     return table.concat(out, "\n")
 end

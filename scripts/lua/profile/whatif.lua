@@ -123,7 +123,7 @@ local IDLE_RIGHT <const> = {}
 for i = 1, #shares + 2 do IDLE_RIGHT[i] = true end
 local Idle = { __name = "idle" }
 function Idle.__tostring(idle)
-    if #idle.streams == 0 then return "no device ran anything beside the host" end
+    if #idle.streams == 0 then return "no device but the host ran anything" end
     local first = #idle.ranks > 1 and ("of rank %d, which ended last"):format(idle.rank)
         or "of the wall time"
     local rows = { { first, "time", "share" } }

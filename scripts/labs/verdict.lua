@@ -123,8 +123,8 @@ function verdict.crossover(rows, device)
         last = is and last + 1 or 0
         if is then faster[#faster + 1] = row end
     end
-    local but = #unsure == 0 and "" or ("; nothing follows from %s, where the cpu took longer than \z
-        for a larger size: other programs ran meanwhile"):format(sizes(unsure))
+    local but = #unsure == 0 and "" or ("; nothing follows from %s, where the cpu took longer \z
+        than for a larger size: other programs ran meanwhile"):format(sizes(unsure))
     if #faster == 0 then return device .. " is clearly faster at no size here" .. but end
     if #faster > last then
         return ("%s is faster at %s, but not at every size between or above%s"):format(

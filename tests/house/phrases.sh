@@ -38,8 +38,8 @@ no error tells                  no error says so
 EOF
 }
 
-# Words that no identifier of C in the product is, each with the field's. What kernels/cuda/norm and
-# attention have of them goes with the kernels there.
+# Words that no identifier of C in the product is, each with the field's. kernels/cuda/norm has some
+# left.
 words() {
     cat <<'EOF'
 room            capacity, scratch, workspace, shared
@@ -54,7 +54,7 @@ EOF
 private() {
     local files
     mapfile -t files < <(find tensor kernels profile bindings shell -type f \( -name '*.[ch]' -o -name '*.cu' \
-        -o -name '*.cuh' -o -name '*.inc' \) 2>/dev/null | grep -Ev '^kernels/cuda/(norm|attention|runtime/rows)' | LC_ALL=C sort)
+        -o -name '*.cuh' -o -name '*.inc' \) 2>/dev/null | grep -v '^kernels/cuda/norm/' | LC_ALL=C sort)
     [ ${#files[@]} -eq 0 ] || awk -f "$root/tests/support/strip.awk" "${files[@]}" | words="$(words)" perl -ne '
         BEGIN { /^(\S+)\s+(.*)/ and $say{$1} = $2 for split /\n/, $ENV{words} }
         my ($at, $text) = /^([^:]*:\d+): (.*)/ or next;

@@ -5,7 +5,7 @@
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/norm/parts.cuh"
 
-typedef struct places {
+typedef struct layout {
     int64_t rows, n, l, heads; /* rows of n scores, l of them per head */
     int64_t width;             /* of g and out */
     int64_t ms[4];             /* the mask's strides, 0 where it is broadcast */
@@ -13,10 +13,10 @@ typedef struct places {
     gp_dtype mt;
     bool causal, back;
     double scale;
-} places;
+} layout;
 
-static places places_of(const gp_attention *k) {
-    places p = {k->batch * k->heads * k->l,
+static layout layout_of(const gp_attention *k) {
+    layout p = {k->batch * k->heads * k->l,
                 k->s,
                 k->l,
                 k->heads,
@@ -37,7 +37,7 @@ template <class T> struct masked {
     const char *p;
     int64_t step;
     gp_dtype dt;
-    __device__ masked(const places &a, int64_t row) {
+    __device__ masked(const layout &a, int64_t row) {
         int64_t head = row / a.l;
         p = a.mask, dt = a.mt, step = a.ms[3] * (int64_t)gp_bytes_of(dt);
         if (p)
@@ -50,13 +50,13 @@ template <class T> struct masked {
 };
 
 /* The keys that a row's query sees: the first ones. */
-__device__ static inline int64_t seen_by(const places &p, int64_t row) {
+__device__ static inline int64_t seen_by(const layout &p, int64_t row) {
     return p.causal && row % p.l + 1 < p.n ? row % p.l + 1 : p.n;
 }
 
 template <class T>
 static __global__ void __launch_bounds__(GP_GROUP_MAX)
-    shares(T *scores, T *stats, places p, int group) {
+    shares(T *scores, T *stats, layout p, int group) {
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     bool live = row < p.rows;
@@ -82,7 +82,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
 
 template <class T>
 static __global__ void __launch_bounds__(GP_GROUP_MAX)
-    slopes(T *d, const T *share, const T *g, const T *out, places p, int group) {
+    slopes(T *d, const T *share, const T *g, const T *out, layout p, int group) {
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     int64_t n = row < p.rows ? p.n : 0, width = row < p.rows ? p.width : 0;
@@ -108,7 +108,7 @@ template <class T, class F> __device__ static void each_score(const T *x, int64_
 
 /* Masked scores and their sums of each part; if p.back, the shares themselves. */
 template <class T>
-static __global__ void share_parts(T *scores, const T *stats, places p, int64_t size,
+static __global__ void share_parts(T *scores, const T *stats, layout p, int64_t size,
                                    gp_exp_sum<T> *parts) {
     gp_part part(p.n, size);
     int64_t row = blockIdx.y, seen = seen_by(p, row) - part.at;
@@ -127,7 +127,7 @@ static __global__ void share_parts(T *scores, const T *stats, places p, int64_t 
 }
 
 template <class T>
-static __global__ void share_by_parts(T *scores, T *stats, places p, int64_t size,
+static __global__ void share_by_parts(T *scores, T *stats, layout p, int64_t size,
                                       const gp_exp_sum<T> *parts) {
     gp_part part(p.n, size);
     int64_t row = blockIdx.y, seen = seen_by(p, row) - part.at;
@@ -143,7 +143,7 @@ static __global__ void share_by_parts(T *scores, T *stats, places p, int64_t siz
 }
 
 template <class T>
-static __global__ void slope_parts(T *d, const T *share, const T *g, const T *out, places p,
+static __global__ void slope_parts(T *d, const T *share, const T *g, const T *out, layout p,
                                    int64_t size) {
     gp_part part(p.n, size);
     int64_t row = blockIdx.y, at = row * p.n + part.at;
@@ -158,7 +158,7 @@ static __global__ void slope_parts(T *d, const T *share, const T *g, const T *ou
 
 /* ---- launches ---- */
 
-template <class T> static bool run_shares(const gp_call *c, const places &p, T *scores, T *stats) {
+template <class T> static bool run_shares(const gp_call *c, const layout &p, T *scores, T *stats) {
     if (!gp_few_long(p.n, p.rows)) {
         int group = gp_group_threads(p.n, 1, 4), threads = gp_group_block(group);
         return GP_LAUNCH(c, shares<T>, gp_blocks(p.rows, threads / group), threads, 0, scores,
@@ -175,7 +175,7 @@ template <class T> static bool run_shares(const gp_call *c, const places &p, T *
 }
 
 template <class T>
-static bool run_slopes(const gp_call *c, const places &p, T *d, const T *share, const T *g,
+static bool run_slopes(const gp_call *c, const layout &p, T *d, const T *share, const T *g,
                        const T *out) {
     if (!gp_few_long(p.n, p.rows)) {
         int group = gp_group_threads(p.n, 1, 4), threads = gp_group_block(group);
@@ -189,7 +189,7 @@ static bool run_slopes(const gp_call *c, const places &p, T *d, const T *share, 
 
 GP_C bool gp_attention_shares(const gp_call *c, const gp_attention *k, bool wide, void *scores,
                               void *stats, bool back) {
-    places p = places_of(k);
+    layout p = layout_of(k);
     p.back = back;
     return wide ? run_shares<double>(c, p, (double *)scores, (double *)stats)
                 : run_shares<float>(c, p, (float *)scores, (float *)stats);
@@ -197,7 +197,7 @@ GP_C bool gp_attention_shares(const gp_call *c, const gp_attention *k, bool wide
 
 GP_C bool gp_attention_slopes(const gp_call *c, const gp_attention *k, bool wide, void *d,
                               const void *share, const void *g, const void *out) {
-    places p = places_of(k);
+    layout p = layout_of(k);
     return wide ? run_slopes<double>(c, p, (double *)d, (const double *)share, (const double *)g,
                                      (const double *)out)
                 : run_slopes<float>(c, p, (float *)d, (const float *)share, (const float *)g,

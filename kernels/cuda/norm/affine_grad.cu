@@ -19,7 +19,7 @@ typedef gp_norm_rows rows;
 template <class T, int D>
 static __global__ void __launch_bounds__(GP_THREADS)
     column_sums(const char *xs, const char *gs, gp_dtype xt, gp_dtype gt, rows r, double *part) {
-    __shared__ T room[2][GP_THREADS];
+    __shared__ T shared[2][GP_THREADS];
     int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = r.k.n,
             chunk = (r.k.rows + gridDim.y - 1) / gridDim.y, from = blockIdx.y * chunk,
             end = from + chunk < r.k.rows ? from + chunk : r.k.rows;
@@ -43,11 +43,12 @@ static __global__ void __launch_bounds__(GP_THREADS)
         }
     }
     unsigned own = threadIdx.y * blockDim.x + threadIdx.x;
-    room[0][own] = gw, room[1][own] = gb;
+    shared[0][own] = gw, shared[1][own] = gb;
     __syncthreads();
     if (threadIdx.y > 1 || at >= n) return;
     double s = 0;
-    for (unsigned k = 0; k < blockDim.y; k++) s += room[threadIdx.y][k * blockDim.x + threadIdx.x];
+    for (unsigned k = 0; k < blockDim.y; k++)
+        s += shared[threadIdx.y][k * blockDim.x + threadIdx.x];
     part[(blockIdx.y * 2 + threadIdx.y) * n + at] = s;
 }
 

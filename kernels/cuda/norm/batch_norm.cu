@@ -106,9 +106,9 @@ GP_C bool CUDA(batch_norm)(const gp_call *c) {
     if (done) return true;
     gp_array dense;
     if (!x->contiguous) {
-        void *room = gp_cuda_scratch(c, (size_t)x->numel * gp_dtype_sizes[x->dtype]);
-        dense = gp_dense_over(x, (gp_dtype)x->dtype, room);
-        if (!room || !gp_cuda_copy_array(c, &dense, x)) return false;
+        void *scratch = gp_cuda_scratch(c, (size_t)x->numel * gp_dtype_sizes[x->dtype]);
+        dense = gp_dense_over(x, (gp_dtype)x->dtype, scratch);
+        if (!scratch || !gp_cuda_copy_array(c, &dense, x)) return false;
         x = &dense;
     }
     r.mean = vec_of(gp_in(c, 1)), r.var = vec_of(gp_in(c, 2));

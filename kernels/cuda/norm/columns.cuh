@@ -75,7 +75,7 @@ template <class T, int D, int V, class R> struct gp_own_columns {
     /* The sums of the part's elements, joined for all of the block's threads that have the same
      * columns. Called by all threads of the block. */
     __device__ void sums(sum (&a)[V]) const {
-        __shared__ sum room[GP_THREADS][V];
+        __shared__ sum shared[GP_THREADS][V];
 #pragma unroll
         for (int j = 0; j < V; j++) a[j] = r.start();
         each(r.needed(), false, [&](const T(&x)[V][K][AHEAD], int have, int64_t i) {
@@ -83,13 +83,13 @@ template <class T, int D, int V, class R> struct gp_own_columns {
             for (int j = 0; j < V; j++) r.add(a[j], x[j], have, places(j, i));
         });
 #pragma unroll
-        for (int j = 0; j < V; j++) room[threadIdx.x][j] = a[j];
+        for (int j = 0; j < V; j++) shared[threadIdx.x][j] = a[j];
         __syncthreads();
         for (uint32_t k = 0; k < t.down; k++)
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                if (k) a[j].join(room[k * t.across + across][j]);
-                else a[j] = room[across][j];
+                if (k) a[j].join(shared[k * t.across + across][j]);
+                else a[j] = shared[across][j];
             }
     }
     /* Writes the part's results; a: what they need. */
@@ -140,19 +140,19 @@ static __global__ void __launch_bounds__(GP_THREADS)
                     typename R::sum *joined) {
     typedef typename R::sum sum;
     enum { EACH = GP_THREADS / GP_COLUMNS_JOINED };
-    __shared__ sum room[EACH][GP_COLUMNS_JOINED];
+    __shared__ sum shared[EACH][GP_COLUMNS_JOINED];
     uint32_t at = threadIdx.x % GP_COLUMNS_JOINED, first = threadIdx.x / GP_COLUMNS_JOINED,
              column = blockIdx.x * GP_COLUMNS_JOINED + at;
     sum a = r.start();
 #pragma unroll 4
     for (uint32_t k = first; column < many && k < all; k += EACH)
         a.join(parts[(int64_t)k * many + column]);
-    room[first][at] = a;
+    shared[first][at] = a;
     for (uint32_t d = EACH / 2; d > 0; d /= 2) {
         __syncthreads();
-        if (first < d) room[first][at].join(room[first + d][at]);
+        if (first < d) shared[first][at].join(shared[first + d][at]);
     }
-    if (first == 0 && column < many) joined[column] = r.ready(room[0][at]);
+    if (first == 0 && column < many) joined[column] = r.ready(shared[0][at]);
 }
 
 template <class T, int D, int V, class R>

@@ -5,8 +5,8 @@
  *   needed(), how many of the inputs the sum reads; add(sum &, x, many, at);
  *   ready(joined sum), what the results need; keep(that, line), called once for a line;
  *   results(that, x, at), in place of x[0];
- *   row(x, at), the results of a row that the threads of `at` hold, likewise; HELD_16, so many
- *   elements of 16 bits a thread holds of it.
+ *   row(x, at), the results of a row that the threads of `at` hold, likewise; HELD_16, the
+ *   elements of 16 bits that a thread holds of it.
  * Here are rows, in columns.cuh columns. A row that fits the registers of a group of threads is
  * read once (gp_held_rows). Longer rows are divided into parts, which have a block each: their sums
  * (gp_sum_parts), then the results, the last part first, which may still be in the L2 cache

@@ -80,15 +80,15 @@ template <class T> struct gp_moments {
 /* Joins a of all threads of a group, a power of two of them, the same result in each. Called by all
  * threads of the block. */
 template <class A> __device__ static A gp_join_block(A a, unsigned group = GP_THREADS) {
-    __shared__ A room[GP_THREADS];
+    __shared__ A shared[GP_THREADS];
     __syncthreads(); /* the last call's result has been read */
-    room[threadIdx.x] = a;
+    shared[threadIdx.x] = a;
     for (unsigned d = group / 2; d > 0; d /= 2) {
         __syncthreads();
-        if ((threadIdx.x & (group - 1)) < d) room[threadIdx.x].join(room[threadIdx.x + d]);
+        if ((threadIdx.x & (group - 1)) < d) shared[threadIdx.x].join(shared[threadIdx.x + d]);
     }
     __syncthreads();
-    return room[threadIdx.x & -group];
+    return shared[threadIdx.x & -group];
 }
 
 /* Writes what this block's threads have, joined, to its part's place. */

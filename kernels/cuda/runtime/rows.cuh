@@ -47,9 +47,9 @@ __device__ static inline void gp_store_vector(char *p, const T (&v)[V], gp_dtype
  * used: a memory-bound thread needs that many bytes in flight. */
 template <class T, int D, int V, class F>
 __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, int64_t n,
-                                      int64_t from, int64_t apart, F f) {
+                                      int64_t from, int64_t spacing, F f) {
     enum { AHEAD = D == GP_ANY ? 1 : V > 4 ? 2 : V == 1 ? 8 : 4 };
-    for (int64_t i = from, k = 0; i < n; i += AHEAD * apart, k += AHEAD) {
+    for (int64_t i = from, k = 0; i < n; i += AHEAD * spacing, k += AHEAD) {
         T v[V];
         if constexpr (D == GP_ANY) {
             gp_fetch<T, D, V>(v, x + i * step, dt);
@@ -58,16 +58,16 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
             gp_vector<typename gp_memory<D>::type, V> raw[AHEAD];
 #pragma unroll
             for (int a = 0; a < AHEAD; a++)
-                if (i + a * apart < n)
+                if (i + a * spacing < n)
                     raw[a] =
-                        *(const gp_vector<typename gp_memory<D>::type, V> *)(x + (i + a * apart) *
+                        *(const gp_vector<typename gp_memory<D>::type, V> *)(x + (i + a * spacing) *
                                                                                      step);
 #pragma unroll
             for (int a = 0; a < AHEAD; a++) {
-                if (i + a * apart >= n) break;
+                if (i + a * spacing >= n) break;
 #pragma unroll
                 for (int j = 0; j < V; j++) v[j] = gp_load_as<T>(&raw[a].v[j], (gp_dtype)D);
-                f(v, i + a * apart, k + a);
+                f(v, i + a * spacing, k + a);
             }
         }
     }
@@ -123,15 +123,15 @@ template <class T, class F> __device__ static inline T gp_lanes_reduce(T v, int 
 /* Combines v of all threads of a group, the same result in each, always in one order. Called by all
  * threads of the block. */
 template <class T, class F> __device__ static T gp_group_reduce(T v, int group, F join) {
-    __shared__ T room[32];
+    __shared__ T shared[32];
     v = gp_lanes_reduce(v, group < GP_WARP ? group : (int)GP_WARP, join);
     if (group <= GP_WARP) return v;
     int warp = threadIdx.x / GP_WARP, many = group / GP_WARP, first = warp & -many;
     __syncthreads(); /* the last call's results have been read */
-    if (threadIdx.x % GP_WARP == 0) room[warp] = v;
+    if (threadIdx.x % GP_WARP == 0) shared[warp] = v;
     __syncthreads();
-    v = room[first];
-    for (int k = 1; k < many; k++) v = join(v, room[first + k]);
+    v = shared[first];
+    for (int k = 1; k < many; k++) v = join(v, shared[first + k]);
     return v;
 }
 

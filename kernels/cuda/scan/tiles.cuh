@@ -204,7 +204,7 @@ __device__ static inline void gp_look_back(const gp_tiles &t, const gp_tile_posi
 __device__ static inline int gp_swizzled(int j) { return j ^ (j >> 3 & 7); }
 
 /* A block's tile. */
-template <class S, int D, int W> struct gp_tile {
+template <class S, int D, int W> struct gp_scan_tile {
     enum { WARPS = GP_THREADS / GP_WARP, V = gp_cells<D>::V, TILE = GP_THREADS * V * W };
     typedef typename gp_cells<D>::type cells;
     typedef typename S::Acc Acc;
@@ -282,7 +282,7 @@ __global__ static void
 __launch_bounds__(GP_THREADS, gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type)))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
-    typedef gp_tile<S, D, W> tile_of;
+    typedef gp_scan_tile<S, D, W> tile_of;
     __shared__ tile_of tiles[2];
     __shared__ Acc sums[3][tile_of::WARPS], before[3];
     __shared__ uint32_t next[2];

@@ -25,8 +25,8 @@ static inline float from_f16(uint16_t h) {
                       : ldexpf((float)m, -24);
     return h >> 15 ? -v : v;
 }
-// To TF32's 10 bits of mantissa, to nearest, ties to even: 42 of v's bits are cut off. v was a float,
-// and is no subnormal number.
+// To TF32's 10 bits of mantissa, to nearest, ties to even: 42 of v's bits are cut off. v was a
+// float, and is no subnormal number.
 static inline double to_tf32(double v) {
     const uint64_t cut = (uint64_t)1 << 42;
     uint64_t bits;

@@ -1,5 +1,5 @@
 /* What the devices of a profile did over its time: busy and idle, what was queued, and what the
- * host's waits left them without. Definitions are HolisticTraceAnalysis 0.5.0's where it has them.
+ * host's waits left them without. Definitions are HolisticTraceAnalysis 0.5's where it has them.
  */
 #ifndef GP_USAGE_H
 #define GP_USAGE_H

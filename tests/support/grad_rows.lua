@@ -83,7 +83,7 @@ local cases = {
     sort = { { x(2, 4), 2, first = true } }, msort = { { x(4, 2) } },
     max = { { x(2, 3) }, { x(2, 3), 2, first = true }, { x(2, 3), pos(2, 3) } },
     min = { { x(2, 3) }, { x(2, 3), 1, true, first = true } },
-    uniform = {}, normal = {}, bernoulli = {},
+    uniform = {}, normal = {}, bernoulli = {}, poisson = {},
 }
 -- Further files may add cases for their rows.
 for name, list in pairs(require "cases.grad") do cases[name] = list end

@@ -3,7 +3,7 @@
 -- See define in init.lua.
 local require = ...
 local gpush, define = require "gpush", require "ops".define
-local rows, fail, bad = require "ops".rows, require "fail", require "ops.bad"
+local fail, bad = require "fail", require "ops.bad"
 local round_once = require "ops.round_once"
 local HALF, FLOATS, once = round_once.HALF, round_once.FLOATS, round_once.once
 

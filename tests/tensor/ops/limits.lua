@@ -31,7 +31,7 @@ refused("glu", x, 3, "dim 3 is out of range for a 2%-d tensor")
 refused("cosine_similarity", x, g.rand(2, 2), "shapes 2x3 and 2x2 do not broadcast")
 refused("cdist", x, v, "argument 'x2': expected rows of numbers, got 4")
 refused("linalg.matrix_rank", x, 0 / 0, "argument 'atol': expected a number >= 0")
-refused("linalg.pinv", x, nil, -1, "argument 'rtol': expected a number >= 0, got %-1")
+refused("linalg.pinv", x, nil, -1, "argument 'rtol': expected a number >= 0 or a tensor, got %-1")
 refused("gather_nd", x, g.ones(2, 2, { dtype = "i64" }), math.mininteger,
     "argument 'batch_dims' is %-9223372036854775808 %(expected 0 to")
 local q = g.rand(1, 2, 3, 4)

@@ -172,6 +172,9 @@ C.normal = random(FLOATS, function(c) return (c.x {6, 7}):normal_(5, 0.5) end, 1
 C.randint = random(REAL, function(c) return g.randint(1, 6, {40}, o(c)) end, 1, 6)
 C.randperm = random(REAL, function(c) return g.randperm(40, o(c)) end, 1, 40)
 C.bernoulli = random(nil, function(c) return (c.x {6, 7}):bernoulli(0.5) end, 0, 1)
+-- of rate 1: 13 or more are seen once in 10^10 draws
+C.poisson = random(FLOATS,
+    function(c) return c.x({6, 7}, function() return 1 end):poisson() end, 0, 12)
 
 C.multinomial = {types = FLOATS, run = function(c)
     -- rows have 0 0.25 0.5 in turn

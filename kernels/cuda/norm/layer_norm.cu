@@ -6,52 +6,50 @@
 
 typedef gp_norm_rows rows;
 
-/* The weights p of elements i … i + V - 1 of a row, whose first element has weight `first`; k.each
- * adjacent elements share one. A vector where weights are stored as x is, two where they are f32
- * and x has 16 bits, one load where all share one. Elements before the row and past it have any. */
-template <class T, int D, int V>
-__device__ static void weights(T (&w)[V], const gp_norm &k, const char *p, gp_dtype dt,
-                               int64_t first, int64_t i, T absent) {
-    bool inside = i >= 0 && i + V <= k.n;
-    int64_t size = gp_bytes_of(dt);
-    const char *at = p + (first + i) * size;
-    if (D != GP_ANY && p && dt == D && k.each == 1 && inside && gp_aligned(at, V * (int)size))
-        return gp_fetch<T, D, V>(w, at, dt);
-    if constexpr (V == 8) {
-        if (p && dt == GP_f32 && k.each == 1 && inside && gp_aligned(at, 16)) {
-            T half[2][4];
-            gp_fetch<T, GP_f32, 4>(half[0], at, dt);
-            gp_fetch<T, GP_f32, 4>(half[1], at + 16, dt);
-#pragma unroll
-            for (int j = 0; j < 8; j++) w[j] = half[j / 4][j % 4];
-            return;
-        }
+/* The weights from p on, of dtype W, of elements i … i + V - 1 of a row of n, `each` adjacent
+ * elements of which share one: vectors, or one load where all share one. Elements before the row
+ * and past it have any weight. */
+template <class T, int W, int V>
+__device__ static void load_weights(T (&w)[V], const char *p, int64_t n, int64_t each, int64_t i) {
+    typedef typename gp_memory<W>::type M;
+    enum { U = V * sizeof(M) > 16 ? 16 / sizeof(M) : V }; /* elements of a vector */
+    const M *at = (const M *)p;
+    if constexpr (V == 1) {
+        int64_t e = i < n ? i : n - 1;
+        w[0] = gp_load_as<T>(at + gp_divided(e, each), (gp_dtype)W);
+        return;
     }
-    auto one = [&](int64_t e) {
-        e = first + (k.each == 1 ? e : gp_divided(e, k.each));
-        return gp_load_as<T>(p + e * size, dt);
-    };
-    bool same = !p || (inside && i % V == 0 && k.each % V == 0);
-    T shared = p && same ? one(i) : absent;
+    bool inside = i >= 0 && i + V <= n;
+    if (each == 1 && inside && gp_aligned(at + i, U * sizeof(M))) {
+#pragma unroll
+        for (int j = 0; j < V; j += U) {
+            T some[U];
+            gp_fetch<T, W, U>(some, (const char *)(at + i + j), (gp_dtype)W);
+#pragma unroll
+            for (int u = 0; u < U; u++) w[j + u] = some[u];
+        }
+        return;
+    }
+    bool one = inside && i % V == 0 && each % V == 0;
+    int64_t shared = one ? gp_divided(i, each) : 0;
 #pragma unroll
     for (int j = 0; j < V; j++) {
-        int64_t e = i + j < 0 ? 0 : i + j < k.n ? i + j : k.n - 1;
-        w[j] = same ? shared : one(e);
+        int64_t e = i + j < 0 ? 0 : i + j < n ? i + j : n - 1;
+        w[j] = gp_load_as<T>(at + (one         ? shared
+                                   : each == 1 ? e
+                                               : gp_divided(e, each)),
+                             (gp_dtype)W);
     }
 }
-/* The same for N elements. */
-template <class T, int D, int V, int N>
-__device__ static void all_weights(T (&w)[N], const rows &r, const char *p, gp_dtype dt,
-                                   const gp_line_places<V> &at, T absent) {
-    int64_t row = r.row0 + at.line, groups = r.k.groups,
-            first = groups > 1 ? (row - gp_divided(row, groups) * groups) * r.k.a_row : 0;
+/* The same for a row's weights p, or `absent` ones where p is NULL, of dtype dt: x's or T's. */
+template <class T, int D, int V>
+__device__ static void weights(T (&w)[V], const char *p, gp_dtype dt, int64_t n, int64_t each,
+                               int64_t i, T absent) {
+    constexpr gp_dtype OWN = gp_memory_of<T>::dtype, X = D == GP_ANY ? OWN : (gp_dtype)D;
+    if (p && dt == X) return load_weights<T, X, V>(w, p, n, each, i);
+    if (X != OWN && p) return load_weights<T, OWN, V>(w, p, n, each, i);
 #pragma unroll
-    for (int e = 0; e < N; e += V) {
-        T some[V];
-        weights<T, D, V>(some, r.k, p, dt, first, at.of(e), absent);
-#pragma unroll
-        for (int j = 0; j < V; j++) w[e + j] = some[j];
-    }
+    for (int j = 0; j < V; j++) w[j] = absent;
 }
 
 /* Mean and 1 / sqrt(variance + eps) of a row that a group holds in x. */
@@ -85,9 +83,14 @@ template <class T, int D> struct norm_rule {
     __device__ void keep(const sum &, int64_t) const {}
     template <int N, int V>
     __device__ void results(const sum &a, T (&x)[1][N], const gp_line_places<V> &at) const {
-        T w[N], b[N];
-        all_weights<T, D>(w, r, r.weight, r.wt, at, (T)1);
-        all_weights<T, D>(b, r, r.bias, r.bt, at, (T)0);
+        static_assert(N == V, "a vector");
+        int64_t row = r.row0 + at.line, groups = r.k.groups, first = 0;
+        if (groups > 1) first = (row - gp_divided(row, groups) * groups) * r.k.a_row;
+        T w[V], b[V];
+        weights<T, D, V>(w, r.weight ? r.weight + first * gp_bytes_of(r.wt) : NULL, r.wt, r.k.n,
+                         r.k.each, at.first, 1);
+        weights<T, D, V>(b, r.bias ? r.bias + first * gp_bytes_of(r.bt) : NULL, r.bt, r.k.n,
+                         r.k.each, at.first, 0);
 #pragma unroll
         for (int e = 0; e < N; e++) x[0][e] = (x[0][e] - a.mean) * a.m2 * w[e] + b[e];
     }
@@ -117,9 +120,13 @@ template <class T, int D> struct norm_grad_rule {
     template <int N, int V>
     __device__ void add(sum &a, const T (&x)[2][N], int many, const gp_line_places<V> &at) const {
         T v[N];
-        all_weights<T, D>(v, r, r.weight, r.wt, at, (T)1);
 #pragma unroll
-        for (int e = 0; e < N; e++) v[e] *= x[1][e];
+        for (int e = 0; e < N; e += V) {
+            T w[V];
+            weights<T, D, V>(w, r.weight, r.wt, r.k.n, 1, at.of(e), 1);
+#pragma unroll
+            for (int j = 0; j < V; j++) v[e + j] = x[1][e + j] * w[j];
+        }
         a.join(gp_norm_sums_of(x[0], v, many, r.k.centred));
     }
     __device__ sum ready(const sum &a) const {
@@ -131,8 +138,9 @@ template <class T, int D> struct norm_grad_rule {
     }
     template <int N, int V>
     __device__ void results(const sum &a, T (&x)[2][N], const gp_line_places<V> &at) const {
-        T w[N];
-        all_weights<T, D>(w, r, r.weight, r.wt, at, (T)1);
+        static_assert(N == V, "a vector");
+        T w[V];
+        weights<T, D, V>(w, r.weight, r.wt, r.k.n, 1, at.first, 1);
 #pragma unroll
         for (int e = 0; e < N; e++)
             x[0][e] = a.x.m2 * (x[1][e] * w[e] - a.v - (x[0][e] - a.x.mean) * a.x.m2 * a.vd);
@@ -143,7 +151,7 @@ template <class T, int D> struct norm_grad_rule {
         if (at.leads()) keep(sum{{0, mean, scale}, 0, 0}, at.line);
         at.template each_vector<N / V>([&](int k) {
             T w[V];
-            weights<T, D, V>(w, r.k, r.weight, r.wt, 0, at.of(k * V), 1);
+            weights<T, D, V>(w, r.weight, r.wt, r.k.n, 1, at.of(k * V), 1);
 #pragma unroll
             for (int j = 0; j < V; j++) x[1][k * V + j] *= w[j];
         });
@@ -175,10 +183,14 @@ static bool backward(const gp_call *c, const rows &r, const gp_array *const (&of
     return run<T, D, norm_grad_rule<T, D>>(c, r, of);
 }
 
-/* a's elements, contiguous; NULL into *p for an absent one. */
-static bool dense(const gp_call *c, const gp_array *a, const char **p, gp_dtype *dt) {
-    *p = a ? a->data : NULL, *dt = a ? (gp_dtype)a->dtype : GP_f32;
-    if (!a || a->contiguous) return true;
+/* a's elements, contiguous, of x's dtype, if all arrays have that, or of the compute type's; NULL
+ * into *p for an absent one. */
+static bool dense(const gp_call *c, const gp_array *a, const gp_array *x, bool same, bool wide,
+                  const char **p, gp_dtype *dt) {
+    *p = a ? a->data : NULL, *dt = wide ? GP_f64 : GP_f32;
+    if (!a) return true;
+    if (same && a->dtype == x->dtype) *dt = (gp_dtype)x->dtype;
+    if (a->contiguous && a->dtype == *dt) return true;
     void *room = gp_cuda_scratch(c, (size_t)(a->numel * gp_dtype_sizes[*dt]));
     gp_array to = gp_dense_over(a, *dt, room);
     *p = to.data;
@@ -192,9 +204,10 @@ static bool norm(const gp_call *c) {
     gp_norm_read(c, x, 0, &r.k);
     gp_array to = gp_rows_at(out, r.k.rows, r.k.n), from = gp_rows_at(x, r.k.rows, r.k.n);
     const gp_array *const of[2] = {&to, &from};
-    return dense(c, gp_in(c, 2), &r.weight, &r.wt) &&
-           dense(c, r.k.centred ? gp_in(c, 3) : NULL, &r.bias, &r.bt) &&
-           GP_BY_ROW(x->dtype == out->dtype, x->dtype, x->dtype == GP_f64, forward, c, r, of);
+    bool same = x->dtype == out->dtype, wide = x->dtype == GP_f64;
+    return dense(c, gp_in(c, 2), x, same, wide, &r.weight, &r.wt) &&
+           dense(c, r.k.centred ? gp_in(c, 3) : NULL, x, same, wide, &r.bias, &r.bt) &&
+           GP_BY_ROW(same, x->dtype, wide, forward, c, r, of);
 }
 GP_C bool CUDA(layer_norm)(const gp_call *c) { return norm(c); }
 GP_C bool CUDA(rms_norm)(const gp_call *c) { return norm(c); }
@@ -206,7 +219,9 @@ static bool norm_gradient(const gp_call *c) {
                    *out = gp_out(c, 0);
     rows r = {};
     gp_norm_read(c, x, 1, &r.k);
-    if (!dense(c, gp_in(c, 3), &r.weight, &r.wt)) return false;
+    bool wide = x->dtype == GP_f64 || g->dtype == GP_f64,
+         same = x->dtype == g->dtype && x->dtype == out->dtype;
+    if (!dense(c, gp_in(c, 3), x, same, wide, &r.weight, &r.wt)) return false;
     if (c->op->form == GP_NORM_GROUP) return gp_norm_group_gradients(c, &r, out, x, g);
     r.mean = (double *)gp_cuda_scratch(c, (size_t)(2 * r.k.rows + 1) * sizeof *r.mean);
     if (!r.mean) return false;
@@ -214,8 +229,6 @@ static bool norm_gradient(const gp_call *c) {
     gp_array to = gp_rows_at(out, r.k.rows, r.k.n), x1 = gp_rows_at(x, r.k.rows, r.k.n),
              g1 = gp_rows_at(g, r.k.rows, r.k.n);
     const gp_array *const of[3] = {&to, &x1, &g1};
-    bool wide = x->dtype == GP_f64 || g->dtype == GP_f64,
-         same = x->dtype == g->dtype && x->dtype == out->dtype;
     return (out->numel == 0 || GP_BY_ROW(same, x->dtype, wide, backward, c, r, of)) &&
            gp_norm_affine_gradients(c, &r, x, g);
 }

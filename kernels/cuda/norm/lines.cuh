@@ -198,7 +198,7 @@ typedef struct gp_split {
 } gp_split;
 
 /* Elements of each input that a thread of a part has at once. */
-template <class T, int V> constexpr int gp_part_elements = sizeof(T) > 4 || V == 1 ? 8 : 16;
+template <class T, int V> constexpr int gp_part_elements = V == 1 ? 4 : sizeof(T) > 4 ? 8 : 16;
 
 /* For lines of n elements, V at once, each threads's elements of which are `each` vectors. */
 static inline gp_split gp_split_of(int64_t n, int64_t lines, int V, int each) {

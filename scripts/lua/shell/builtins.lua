@@ -122,10 +122,24 @@ function functions.range(args)
 end
 functions.set = looped("set", {})
 function functions.filter(args)
-    if args[1][1] ~= "constant" then return nil end
-    local v = { "name", "v" }
+    local f = args[1]
+    local lambda = f[1] == "lambda" and #f[2] == 1 and not f[2][1].star
+    if f[1] ~= "constant" and not lambda then return nil end
+    local v = { "name", lambda and f[2][1][1] or "v" }
     return (emit { "comprehension", "list", v,
-        loops = { { targets = { v }, over = args[2], cond = v } } })
+        loops = { { targets = { v }, over = args[2], cond = lambda and f[3] or v } } })
+end
+
+-- NumPy's means of whole numbers and masks have fractions.
+local function average(name)
+    return function(args)
+        local of = args[1] and args[1][1] ~= "named" and translate.wide(args[1])
+        if not of or of == args[1] then return nil end
+        return emit { "call", { "name", name }, { of, table.unpack(args, 2) } }
+    end
+end
+for name in ("mean median std var average"):gmatch "%a+" do
+    functions["np." .. name] = average("np." .. name)
 end
 function functions.len(args)
     local e = args[1]

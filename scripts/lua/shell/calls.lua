@@ -38,9 +38,13 @@ end
 
 -- Parameters that are indices or labels, which count from 1 here.
 local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_loss = "target",
-    one_hot = "x", embedding_bag = "input", bincount = "x",
-    take_along_dim = "indices", take = "index",
-    gather_nd = "indices" }
+    multilabel_margin_loss = "target", ctc_loss = "targets", one_hot = "x", bincount = "x",
+    embedding_bag = "input offsets", take_along_dim = "indices", unravel_index = "indices",
+    gather_nd = "indices", max_unpool1d = "indices", max_unpool2d = "indices",
+    max_unpool3d = "indices" }
+local function is_label(op, name)
+    return name == "index" or (of_labels[op] or ""):find("%f[%w]" .. name .. "%f[%W]") ~= nil
+end
 
 local function each(f, node) return "{" .. translate.joined(node, f, 2) .. "}" end
 -- A list of numbers as the tensor that NumPy makes of it.
@@ -69,7 +73,7 @@ local function role(parameter, op)
     then
         return position
     end
-    if k == "tensor" and (name == "index" or of_labels[op] == name) then
+    if k == "tensor" and is_label(op, name) then
         return translate.beside_index
     end
     return k == "int" and roles[name] or nil
@@ -240,6 +244,19 @@ local function takes_number(name)
     return of_values[name] or kind == "binary" or kind == "reduce"
 end
 
+-- What a mean is taken of: NumPy's and masks as f64, of which there is one here.
+function translate.wide(node)
+    local of, name = node, path(node)
+    while of[1] == "paren" do of = of[2] end
+    local v = name and value_of(name)
+    local whole = gpush.is_tensor(v) and not v:is_floating_point() or of[1] == "compare"
+        or of[1] == "call" and (of[2][3] == "numpy" or (path(of[2]) or ""):find "^np%.a")
+    return whole and { "call", { "field", node, "double" }, {} } or node
+end
+
+local compares = { eq = true, ne = true, lt = true, le = true, gt = true, ge = true, equal = true,
+    isin = true }
+
 local function method_call(node)
     local object, name, args = node[2][2], node[2][3], node[3]
     if object[1] == "string" and name == "format" and node[2][1] == "field" then
@@ -256,14 +273,17 @@ local function method_call(node)
     if elsewhere.indices(name) == 1 then note(counts.COUNT) end
     local of, op = parameters(name, true)
     if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
-    if object[1] == "call" and (path(object[2]) or ""):find "^np%.a" and (name == "mean"
-        or name == "std" or name == "var") then
-        object = { "call", { "field", object, "double" }, {} } -- NumPy's are f64
+    if name == "mean" or name == "std" or name == "var" then object = translate.wide(object) end
+    if compares[name] and #args == 1
+        and (translate.is_index(object) or translate.is_index(args[1])) then
+        local left, level = translate.beside_index(object)
+        if (level or 14) < 14 then left = "(" .. left .. ")" end
+        return call(left .. ":" .. name, { (translate.beside_index(args[1])) })
     end
-    if (name == "eq" or name == "ne") and translate.is_index(object) and #args == 1 then
-        return call(emit(object, 14) .. ":" .. name, { translate.beside_index(args[1]) })
-    end
-    local target = emit(takes_number(name) and translate.from_zero(object) or object, 14)
+    local first = parameters(name)[1]
+    local target = first and role(first, name) == translate.beside_index
+        and emit({ "paren", { "raw", (translate.beside_index(object)) } })
+        or emit(takes_number(name) and translate.from_zero(object) or object, 14)
     if node[2][1] == "method" then
         return call(target .. ":" .. name, arguments(args, of, name, true))
     end
@@ -296,10 +316,12 @@ for name in ("sum any all list tuple sorted reversed map filter max min"):gmatch
 end
 
 -- The op whose arguments the layer's are, where they count labels or indices.
+local labelled = { CrossEntropyLoss = "nll_loss", NLLLoss = "nll_loss", Embedding = "embedding",
+    EmbeddingBag = "embedding_bag", CTCLoss = "ctc_loss", MultiMarginLoss = "multi_margin_loss",
+    MultiLabelMarginLoss = "multilabel_margin_loss" }
 local function labels_of(f)
     local layer = translate.layer(f)
-    return (layer:find "CrossEntropyLoss$" or layer:find "NLLLoss$") and "nll_loss"
-        or layer:find "Embedding$" and "embedding"
+    for class, op in next, labelled do if layer:find(class .. "$") then return op end end
 end
 
 -- The call of a function by its name, of a package or Python's own.
@@ -308,8 +330,10 @@ local function named_call(node, full)
     if (full == "max" or full == "min") and args[1] and args[1][1] == "star" then
         args = { { "list", table.unpack(args) } }
     end
-    if (last == "eq" or last == "ne") and args[1] and translate.is_index(args[1]) then
-        return method_call { "call", { "field", args[1], last }, { table.unpack(args, 2) } }
+    local op = elsewhere.name(full) == "equal" and "equal" or last
+    if compares[op] and #args == 2
+        and (translate.is_index(args[1]) or translate.is_index(args[2])) then
+        return method_call { "call", { "field", args[1], op }, { args[2] } }
     elseif of_sequences[full] then args = translate.sequences(args) end
     local own = require "shell.builtins"[elsewhere.keys(full)[1]]
     if own then

@@ -19,6 +19,96 @@ local function literal(node)
     return node[1] == "number" and math.tointeger(tonumber(node[2]))
 end
 
+-- ---- values that count from 1 already ----
+
+local function names(text)
+    local out = {}
+    for name in text:gmatch "%a[%w_]*" do out[name] = true end
+    return out
+end
+-- Methods and functions whose result has the numbers of the first argument.
+local kept = names "item tolist cpu cuda numpy to type astype long int clone detach copy \z
+    pin_memory flip roll repeat tile ravel unbind split chunk cat stack concatenate tensor \z
+    as_tensor array asarray from_numpy list tuple sorted reversed set T mT copy_ squeeze_ \z
+    unsqueeze_"
+local own_max = names "max min" -- Python's, of numbers
+
+-- Whether the call has the option, and it is true.
+local function asks(call, option)
+    for _, a in ipairs(call[3]) do
+        if a[1] == "named" and a[2] == option then return a[3][2] ~= "false" end
+    end
+    return false
+end
+
+-- Whether the call's second result is indices: x.max(1), torch.topk(x, 2), a pool's.
+local function gives_indices(node)
+    node = origin(node)
+    local f = node[1] == "call" and node[2]
+    local name = f and (f[3] or f[2])
+    return f and (elsewhere.indices(name) == 2 or asks(node, "return_indices")
+        or asks(node, "return_inverse")
+        or type(name) == "string" and name:find "_with_indices$" ~= nil)
+end
+translate.gives_indices = gives_indices
+
+-- Whether the numbers that the expression gives count from 1 here and from 0 in Python: those of
+-- x.argmax(1), x.max(1)[1].tolist(), a loop's variable over such a list.
+local is_index
+local function each_is_index(list, from)
+    for i = from, #list do if not is_index(list[i]) then return false end end
+    return #list >= from
+end
+
+-- The list whose elements the name stands for in the loop.
+local function iterated(l, name)
+    local targets, over = l.targets, l.over
+    if targets[1][1] == "tuple" then targets = { table.unpack(targets[1], 2) } end
+    local f = over[1] == "call" and path(over[2])
+    for i, t in ipairs(targets) do
+        if t[2] == name then
+            return f == "zip" and over[3][i] or f == "enumerate" and over[3][i - 1] or over
+        end
+    end
+end
+
+-- The same of a call.
+local function call_is_index(f, args)
+    local name = f[3] or f[2]
+    if f[1] == "name" then
+        return (kept[name] or own_max[name]) and args[1] ~= nil
+            and (own_max[name] and each_is_index(args, 1) or is_index(args[1]))
+    end
+    if elsewhere.indices(name) == 1 or name == "permutation" or name == "where" and #args == 1 then
+        return true
+    end
+    if not kept[name] and (elsewhere.ops()[name] or {}).kind ~= "view" then return false end
+    return is_index(f[2]) or args[1] ~= nil and path(f) ~= nil and is_index(args[1])
+end
+
+function is_index(node)
+    local k, base = node[1], node[2]
+    if k == "name" then return translate.from_one(base) end
+    local second = k == "index" and literal(node[3][1]) == 1
+        or k == "field" and node[3] == "indices"
+    if second and gives_indices(base) then return true end
+    if k == "paren" or k == "index" or k == "star" or k == "field" and kept[node[3]] then
+        return is_index(base)
+    end
+    if k == "list" or k == "tuple" then return each_is_index(node, 2) end
+    if k == "choice" then return is_index(base) and is_index(node[4]) end
+    if k == "comprehension" then
+        local value = base == "dict" and node[4] or node[3]
+        for _, l in ipairs(value[1] == "name" and node.loops or {}) do
+            local over = iterated(l, value[2])
+            if over then return is_index(over) end
+        end
+        return is_index(value)
+    end
+    return k == "call" and call_is_index(base, node[3])
+end
+translate.is_index = is_index
+
 -- The text of node + n, with the sum of numbers at its end made.
 local function plus(node, n)
     local value = literal(node)
@@ -26,13 +116,9 @@ local function plus(node, n)
     if node[1] == "paren" then return plus(node[2], n) end
     local right = node[1] == "binary" and (node[2] == "+" or node[2] == "-") and literal(node[4])
     if right then return plus(node[3], n + (node[2] == "-" and -right or right)) end
-    if node[1] == "name" and translate.of_loop(node[2]) == "one" then
-        local name = node[2]
-        n = n - 1
-        if n == 0 then return name end
-        return ("%s %s %d"):format(name, n < 0 and "-" or "+", math.abs(n)), 9
-    end
-    local text = emit(node, 9)
+    local one = node[1] == "name" and translate.of_loop(node[2]) == "one"
+    if one or is_index(node) then n = n - 1 end
+    local text = one and node[2] or emit(node, 9)
     if n == 0 then return text, 9 end
     return ("%s %s %d"):format(text, n < 0 and "-" or "+", math.abs(n)), 9
 end
@@ -51,6 +137,10 @@ end
 -- A dim or an index of a number; what is not known to be one stays, with a note.
 local function position(node, words)
     if node[1] == "constant" or counted() then return emit(node) end
+    if is_index(node) then
+        note(words or COUNT)
+        return emit(node)
+    end
     local k = kind(node)
     if k == "number" and from_end(node) or k == "tensor" and words then return emit(node) end
     if node[1] == "choice" then
@@ -130,7 +220,7 @@ local COMPUTED <const> = { comprehension = true, binary = true, index = true, li
 -- numbers counted from 1: an expression. nil of any other value.
 function raised(node, words)
     local k, name = node[1], node[1] == "call" and path(node[2])
-    if counted() or kind(node) ~= "table" then return nil end
+    if counted() or kind(node) ~= "table" or is_index(node) then return nil end
     if k == "paren" then return raised(node[2], words) end
     if k == "list" or k == "tuple" then return raised_each(node, words) end
     if LISTS[name] and #node[3] == 1 then
@@ -195,6 +285,7 @@ end
 -- A tensor of indices that is written in place, [0, 2], list(range(2)) or torch.tensor([0, 2]),
 -- with its numbers counted from 1; else the value as it is.
 local function shifted(node)
+    if is_index(node) then return (position(node)) end
     local name = node[1] == "call" and path(node[2])
     local op = name and elsewhere.canonical(name)
     if op == "arange" or name == "range" or op == "randint" then

@@ -2,7 +2,7 @@
 -- Writes x[…] in Lua, for translate.lua: of tensors, where Python's ranges and None stand in a text
 -- or a table, of texts and lists, and of calls that return several values.
 local require = ...
-local translate = require "shell.translate"
+local gpush, translate = require "gpush", require "shell.translate"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
 local counts = require "shell.counts"
@@ -45,7 +45,9 @@ local function index_part(node, base)
         local text = from .. ":" .. to .. (step ~= "" and ":" .. step or "")
         return text:find "^[%d:-]*$" and text or nil, in_table(from, to, step)
     end
-    local value = shifted(node)
+    local known = node[1] == "name" and translate.value(node[2])
+    local labels = gpush.is_tensor(known) and known.dtype:find "^[iu]%d"
+    local value = labels and translate.beside_index(node) or shifted(node)
     return literal(node) and value or nil, value
 end
 
@@ -101,7 +103,14 @@ end
 local function of_list(base, item, shape, array)
     if item[1] ~= "range" then
         if array and kind(item) == nil then return ("%s[%s]"):format(base, (plus(item, 1))) end
-        if kind(item) ~= "number" then return ("%s[%s]"):format(base, (emit(item))) end
+        if kind(item) == "tensor" and not shape then -- a table has no tensors for keys
+            local label = item[1] == "name" and translate.of_loop(item[2])
+            if label and not translate.is_index(item) then
+                say "labels[i:item()], or + 1 where the tensor's numbers count from 0"
+            end
+            return ("%s[(%s):item()]"):format(base, (translate.beside_index(item)))
+        end
+        if kind(item) ~= "number" then return ("%s[%s]"):format(base, (position(item))) end
         if shape then return ("%s[%s]"):format(base, (position(item))) end
         local t = base:find "[^%w_.]" and translate.unused "t"
         local at = counts.place(t or base, item)
@@ -190,7 +199,7 @@ function translate.write.index(node)
         local v = node[2][1] == "name" and translate.value(node[2][2])
         local array = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
         if require "shell.loops".is_dict(node[2]) then
-            return ("%s[%s]"):format(base, (emit(item)))
+            return ("%s[%s]"):format(base, (emit(translate.from_zero(item))))
         end
         if k == "table" or last then return of_list(base, item, shape, array) end
     end

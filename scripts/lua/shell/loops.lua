@@ -111,6 +111,7 @@ local element
 function element(over)
     local of = over and translate.origin(over)
     if of == nil then return "unknown" end
+    if translate.is_index(over) then return kind(over) == "tensor" and "indices" or "index" end
     if kind(over) == "tensor" then return "tensor" end
     if called(of, "range") then return "values" end
     local f = of[1] == "call" and path(of[2])
@@ -124,8 +125,8 @@ function element(over)
     local v = of[1] == "name" and loops.value(of[2])
     local first = type(v) == "table" and type(v[1]) or of[1] == "list" and of[2] and kind(of[2])
         or of[1] == "comprehension" and of[3][1] == "tuple" and "table"
-    return first == "number" and "values" or (first == "string" or first == "table") and first
-        or "unknown"
+    return first == "number" and "values" or (first == "string" or first == "table"
+        or first == "boolean") and first or "unknown"
 end
 
 -- The head of a loop that counts, and its body; nil for any other.
@@ -170,6 +171,16 @@ local function counted(targets, over, trees, body)
     end
 end
 
+-- The body of a loop over several lists: what is known of their elements.
+local function each_of(targets, lists, body, k)
+    k = k or 1
+    local t = targets[k]
+    if not t then return body() end
+    return translate.looping(t[1] == "name" and { t[2] } or {}, element(lists[k]), function()
+        return each_of(targets, lists, body, k + 1)
+    end)
+end
+
 -- The head of a loop over two lists, a list backwards, a table's keys …
 local function paired(targets, over, body)
     local names = text_of(targets)
@@ -191,7 +202,7 @@ local function paired(targets, over, body)
         end
         return before .. ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, targets[1][2],
             (emit(list[1])), table.concat(also, ", "), table.concat(values, ", "))
-            .. shorter, body()
+            .. shorter, each_of(targets, list, body)
     end
     list = lists_of(over, "sorted")
     local method = list and list[1][1] == "call" and list[1][2][3]
@@ -206,7 +217,7 @@ local function paired(targets, over, body)
     if list then
         local i = translate.unused "i"
         return ("for %s = #%s, 1, -1 do local %s = %s[%s] "):format(i, emit(list[1], 14), names,
-            emit(list[1], 14), i), body()
+            emit(list[1], 14), i), translate.looping({ names }, element(list[1]), body)
     end
     method = over[1] == "call" and over[2][1] == "field" and over[2][3]
     local object = method and over[2][2]

@@ -7,10 +7,18 @@ local translate, elsewhere = require "shell.translate", require "shell.elsewhere
 local emit, kind, path, note, say = translate.expression, translate.kind, translate.path,
     translate.note, translate.say
 local literal, shifted = require "shell.counts".literal, require "shell.counts".shifted
-local value_of = translate.value
+local value_of, is_index = translate.value, translate.is_index
 local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
 
 -- ---- conditions ----
+
+-- Operators of Python's whose result is a number or a tensor.
+local arithmetic = { ["-"] = true, ["/"] = true, ["//"] = true, ["%"] = true, ["^"] = true }
+
+-- What is asked of a value whose kind is not known has no form that is right for all kinds.
+local function unknown_truth()
+    say(TRUTH .. ': ask v ~= 0, v ~= "" or next(v) ~= nil, by what the value is')
+end
 
 -- What an if of Lua asks, for an expression of Python's.
 function translate.condition(node)
@@ -33,11 +41,14 @@ function translate.condition(node)
             .. (lb <= mine and lb < 3 and lb < mine and "(" .. b .. ")" or b), mine
     end
     local of = kind(node)
-    if of == "number" then return emit(node, 4) .. " ~= 0", 3 end
+    if is_index(node) then return emit(node, 4) .. " ~= 1", 3 end
+    if of == "number" or of == nil and arithmetic[k == "binary" and node[2]] then
+        return emit(node, 4) .. " ~= 0", 3
+    end
     if of == "string" then return emit(node, 4) .. ' ~= ""', 3 end
     if of == "table" then return ("next(%s) ~= nil"):format(emit(node)), 3 end
-    if of == nil and k ~= "compare" then note(TRUTH) end
     local text, level = emit(node)
+    if of == nil and k ~= "compare" and not text:find " [~=]= [%w_\"]+$" then unknown_truth() end
     return text, level or 14
 end
 local condition = translate.condition
@@ -62,7 +73,8 @@ end
 -- a or b, where a's truth is another in Lua, as a choice.
 function translate.as_choice(node)
     local a, b = node[3], node[4]
-    local k = (node[2] == "or" or node[2] == "and") and kind(a)
+    local k = (node[2] == "or" or node[2] == "and") and (kind(a)
+        or arithmetic[a[1] == "binary" and a[2]] and "number")
     if k ~= "number" and k ~= "string" and k ~= "table" then return nil end
     if node[2] == "or" then return { "choice", a, a, b } end
     return { "choice", b, a, a }
@@ -92,24 +104,6 @@ local function percent(node) -- "a %s" % x
     return ("%s:format(%s)"):format(emit(node[3], 14), translate.joined(list, emit))
 end
 
--- Whether the call's second result is indices: x.max(1), torch.topk(x, 2).
-function translate.gives_indices(node)
-    local f = node[1] == "call" and node[2]
-    return f and elsewhere.indices(f[3] or f[2]) == 2
-end
-
--- Whether the value is an index: x.argmax(1), x.argmax().item(), x.max(1)[1].
-local function is_index(node)
-    if node[1] == "name" then return translate.told(node[2]) == "indices" end
-    local second = node[1] == "index" and literal(node[3][1]) == 1
-        or node[1] == "field" and node[3] == "indices"
-    if second and translate.gives_indices(node[2]) then return true end
-    if node[1] == "paren" or node[1] == "index" then return is_index(node[2]) end
-    local f = node[1] == "call" and node[2]
-    if not f or f[1] == "name" then return false end
-    return elsewhere.indices(f[3]) == 1 or f[3] == "item" and is_index(f[2])
-end
-
 -- An index as a number of Python's: one less.
 local function from_zero(node)
     if kind(node) == "boolean" and node[1] ~= "name" then -- True + True
@@ -117,7 +111,7 @@ local function from_zero(node)
     end
     return is_index(node) and { "paren", { "raw", emit(node) .. " - 1" } } or node
 end
-translate.from_zero, translate.is_index = from_zero, is_index
+translate.from_zero = from_zero
 
 -- Whether the value has a fraction: Python's ^ refuses it, so that a power is meant.
 local function is_float(node)
@@ -186,8 +180,9 @@ function write.binary(node)
 end
 
 function write.unary(node)
-    if node[2] == "+" then return emit(node[3]) end
-    return node[2] .. emit(node[3], 11), 11
+    local of = node[2] ~= "#" and from_zero(node[3]) or node[3]
+    if node[2] == "+" then return emit(of) end
+    return node[2] .. emit(of, 11), 11
 end
 
 write["not"] = function(node)
@@ -198,9 +193,10 @@ end
 -- x in t, of a text, of a list that is written in place, and of a dict.
 local function member(value, holder, negated)
     if holder[1] == "tuple" or holder[1] == "list" then
-        local out, v = {}, emit(value, 4)
+        local out, index = {}, is_index(value)
         for i = 2, #holder do
-            out[#out + 1] = ("%s %s %s"):format(v, negated and "~=" or "==", emit(holder[i], 4))
+            out[#out + 1] = ("%s %s %s"):format(emit(value, 4), negated and "~=" or "==",
+                (index and translate.beside_index or emit)(holder[i], 4))
         end
         return table.concat(out, negated and " and " or " or "), #out > 1 and 1 or 3
     end
@@ -252,6 +248,12 @@ translate.beside_index = beside_index
 
 local function compared(a, op, b)
     if op == "in" or op == "not in" then return member(a, b, op == "not in") end
+    if op == "is" or op == "is not" then
+        local tensors = kind(a) == "tensor" and kind(b) == "tensor"
+        local text = tensors and ("rawequal(%s, %s)"):format(emit(a), (emit(b)))
+        if text then return op == "is" and text or "not " .. text, 11 end
+        op = op == "is" and "==" or "~="
+    end
     local name = a[1] == "call" and path(a[2]) == "type" and path(b)
     if name and (op == "==" or op == "~=") then
         local text = elsewhere.kind(emit(a[3][1], 14), name)

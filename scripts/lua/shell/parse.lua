@@ -249,7 +249,7 @@ local binds = { ["or"] = 1, ["||"] = 1, ["and"] = 2, ["&&"] = 2, ["|"] = 5, ["^"
 local forms = { ["||"] = "or", ["&&"] = "and", [".+"] = "+", [".-"] = "-", [".*"] = "*",
     ["./"] = "/", ["**"] = "^", [".^"] = "^", ["^"] = "~" }
 local compares = { ["=="] = "==", ["!="] = "~=", ["~="] = "~=", ["<>"] = "~=",
-    ["<"] = "<", [">"] = ">", ["<="] = "<=", [">="] = ">=", ["is"] = "==", ["in"] = "in" }
+    ["<"] = "<", [">"] = ">", ["<="] = "<=", [">="] = ">=", ["is"] = "is", ["in"] = "in" }
 
 local function comparison_operator()
     local t = peek()
@@ -261,7 +261,7 @@ local function comparison_operator()
     local op = compares[t[2]]
     if not op then return nil end
     i = i + 1
-    return t[2] == "is" and take "not" and "~=" or op
+    return t[2] == "is" and take "not" and "is not" or op
 end
 
 local function unary()

@@ -18,6 +18,7 @@ float(S) = tonumber(S)
 float(N) = N
 float(V) = V:item()
 float(X) = X + 0.0
+bool(V) = V:bool():item()
 bool(COND) = COND
 torch.softmax(V) = softmax(V, (V.ndim == 2 or V.ndim > 3) and 2 or 1) -- PyTorch's choice
 torch.log_softmax(V) = log_softmax(V, (V.ndim == 2 or V.ndim > 3) and 2 or 1) -- PyTorch's choice
@@ -68,7 +69,8 @@ hasattr(X, S) = X[S] ~= nil
 getattr(X, S) = X[S]
 setattr(X, S, Y) = X[S] = Y
 callable(X) = type(X) == "function"
-str|repr|id(X) = tostring(X)
+str|repr(X) = tostring(X)
+id(X) = ("%p"):format(X)
 dir|vars(X) = help(X)
 input() = io.read()
 ord(S) = S:byte()
@@ -248,8 +250,8 @@ tqdm(X) = progress(X)
 .numpy(X) = X -- NumPy's functions are here, of tensors
 .astype|.type(X, DTYPE) = X:to(DTYPE)
 .where(X, MASK, Y) = where(MASK, X, Y)
-.to(X, DEVICE) = X:to(DEVICE)
-.cuda(X) = X:to("gpu")
+.to(X, DEVICE, **) = X:to(DEVICE, **)
+.cuda(X, **) = X:to("gpu", **)
 .type|.typename(X) = X.dtype
 .size(X, DIM) = X:size(DIM)
 .stride(X, DIM) = X:stride()[DIM]
@@ -269,6 +271,7 @@ np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
 np.insert(X, INDEX, Y) = -- cat of the parts: cat{x["1:2"], y, x["3:"]}
+np.take(X, INDEX, AXIS) = X:index_select(AXIS, INDEX)
 np.pad(X, N) = (function(t) local p = {} for i = 1, 2 * t.ndim do p[i] = N end return pad(t, p)
     end)(X)
 np.full(SIZE, X, **) = full(SIZE, X, **)
@@ -301,7 +304,7 @@ np.random.randint(A, STOP, SIZE) = randint(A, STOP, SIZE)
 np.random.normal(A, B, SIZE) = normal(A, B, SIZE)
 np.random.normal(SIZE) = randn(SIZE)
 np.random.uniform(A, B, SIZE) = rand(SIZE) * (B - A) + A
-np.random.permutation(N) = randperm(N)
+np.random.permutation(N) = randperm(N) -- from 1, as indices are
 np.random.permutation(X) = X[randperm(#X)]
 np.random.shuffle(X) = X = X[randperm(#X)]
 np.random.choice(N, SIZE) = randint(0, N - 1, SIZE)

@@ -9,6 +9,7 @@ local emit, condition, kind, say = translate.expression, translate.condition, tr
     translate.say
 local path, joined = translate.path, translate.joined
 local statements, write = {}, {}
+local nested = false -- whether the statements stand in a block
 
 local is_complex = require "shell.complex".is
 local loops = require "shell.loops"
@@ -131,9 +132,9 @@ function write.assign(node)
             if t[1] == "name" then
                 local v = #list == #values and values[k] or nil
                 local second = k == 2 and #values == 1 and translate.gives_indices(values[1])
-                translate.tell(t[2], v, second and "indices"
-                    or v and (translate.is_index(v) and "indices" or is_complex(v) and "complex"
-                        or kind(v)))
+                translate.tell(t[2], v, second and "tensor"
+                    or v and (is_complex(v) and "complex" or kind(v)),
+                    second or v and translate.is_index(v))
             end
         end
     end
@@ -162,8 +163,10 @@ function write.augment(node)
     if k == nil and method then
         translate.note(("of a tensor in place: %s:%s(…)"):format(emit(to, 14), method))
     end
-    return ("%s = %s"):format(emit(to), (emit({ "binary", op, to, value[1] ~= "binary" and value
-        or { "paren", value } })))
+    local text = ("%s = %s"):format(emit(to), (emit({ "binary", op, to, value[1] ~= "binary"
+        and value or { "paren", value } })))
+    if to[1] == "name" and translate.is_index(to) then translate.tell(to[2], nil, k) end
+    return text
 end
 
 -- ---- other statements ----
@@ -261,7 +264,11 @@ function write.expression(node)
     if e[1] == "string" and not e.prefix:find "f" then
         return e.triple and "-- " .. e[2]:gsub("\n", " ") or (emit(e))
     end
-    if e[1] == "choice" then return write["return"] { "return", list } end
+    if e[1] == "choice" and nested then
+        return write["if"] { "if", e[3], body = { { "expression", { e[2] } } } }:gsub(" end$", "")
+            .. " else " .. write.expression { "expression", { e[4] } } .. " end"
+    elseif e[1] == "constant" and nested then return ""
+    elseif e[1] == "choice" then return write["return"] { "return", list } end
     local made = loops.returned(e)
     if made then return made end
     local args = called(e, "print")
@@ -280,7 +287,11 @@ end
 
 local function body_of(node)
     if #node.body == 0 then return node.open == nil and "…" or "" end
-    return statements.join(node.body)
+    local outer = nested
+    nested = true -- what a line at the end returns ends no loop
+    local text = statements.join(node.body)
+    nested = outer
+    return text
 end
 
 write["for"] = function(node)
@@ -396,7 +407,7 @@ end
 
 -- The statements in Lua, and whether they are only a part of a chunk: elseif, else.
 function statements.line(nodes, value)
-    loops.value = value
+    loops.value, nested = value, false
     local first, last = nodes[1] and nodes[1][1], nodes[#nodes]
     return statements.join(nodes), first == "elif" or first == "else" or last and last.open
 end

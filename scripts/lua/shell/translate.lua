@@ -12,6 +12,7 @@ local scope, notes -- of the line that is being translated
 local loops        -- variables of its loops: what they are; a number: the first of them; "one":
                    -- numbers from 1 that count from 0 there
 local told, made   -- kinds of the variables that the line sets, and their expressions
+local of_one       -- those whose numbers count from 1 here and from 0 in Python
 local write, emit, kind = {}, nil, nil
 translate.write = write -- by a node's kind: function(node) -> text, how tightly it binds
 
@@ -58,7 +59,7 @@ function translate.with(outer, f, ...)
         require("shell." .. name)
     end
     elsewhere.renew()
-    scope, notes, loops, told, made = outer, {}, {}, {}, {}
+    scope, notes, loops, told, made, of_one = outer, {}, {}, {}, {}, {}
     local result = table.pack(pcall(f, ...))
     if not result[1] then
         if type(result[2]) == "table" then return nil, { result[2].say }, result[2].code end
@@ -87,9 +88,10 @@ local function reads(node, name)
     return false
 end
 
--- From here on the variable holds the value of the expression, nil if not known, of the kind.
-function translate.tell(name, node, of)
-    told[name], made[name] = of or "unknown", node
+-- From here on the variable holds the value of the expression, nil if not known, of the kind; one:
+-- its numbers count from 1 here.
+function translate.tell(name, node, of, one)
+    told[name], made[name], of_one[name] = of or "unknown", node, one or nil
     for other, expression in next, made do -- one that reads it has another value from here on
         local dict = require "shell.loops".is_dict(expression) and { "table", { "key" } }
         if reads(expression, name) then made[other] = dict or nil end
@@ -98,6 +100,12 @@ end
 
 -- What the line sets the variable to; any other expression as it is.
 function translate.origin(node) return node[1] == "name" and made[node[2]] or node end
+
+-- Whether the variable's numbers count from 1 here and from 0 in Python.
+function translate.from_one(name)
+    local of = loops[name]
+    return of == "index" or of == "indices" or not of and of_one[name] == true
+end
 
 -- The class of layer that the expression is, as nn.NLLLoss(), or a variable of one.
 function translate.layer(node)
@@ -162,16 +170,20 @@ local function call_kind(node)
         return one and "number" or nil
     end
     local last = name and name:match "[^.]*$" or f[3]
-    if last == "isinstance" or last == "hasattr" or last == "callable" then return "boolean" end
+    local asks = last == "isinstance" or last == "hasattr" or last == "callable"
+    if asks or type(last) == "string" and last:find "^is_" then return "boolean" end
+    local dict = last == "get" and #node[3] == 1 and first[1] == "string"
+        and value_of(path(f[2]) or "")
+    if type(dict) == "table" then return type(dict[first[2]]) end
     if f[1] == "method" or f[1] == "field" then
         if of_number[last] or last == "size" and #node[3] > 0 then return "number" end
         if last == "copy" and kind(f[2]) == "table" then return "table" end
         if last == "tolist" or last == "split" or last == "chunk" then return "table" end
-        if last == "is_available" then return "boolean" end
         if kind(f[2]) == "string" then
             return last:find "^is" and "boolean" or last:find "swith$" and "boolean"
                 or (last == "find" or last == "index" or last == "count") and "number" or "string"
         end
+        if last == "numpy" and #node[3] == 0 then return kind(f[2]) or "tensor" end
         if methods[last] then return "tensor" end
     end
     local op = elsewhere.canonical(name or "")
@@ -193,6 +205,7 @@ end
 function kinds.paren(node) return kind(node[2]) end
 function kinds.walrus(node) return kind(node[3]) end
 function kinds.compare(node)
+    if node[3]:find "^is" then return "boolean" end
     for i = 2, #node, 2 do if kind(node[i]) == "tensor" then return "tensor" end end
     return "boolean"
 end
@@ -272,7 +285,7 @@ function write.star(node) return ("table.unpack(%s)"):format((emit(node[2]))) en
 write.options = function(node) return emit(node[2]) end
 function write.walrus(node)
     local value = emit(node[3])
-    translate.tell(node[2], node[3], kind(node[3]))
+    translate.tell(node[2], node[3], kind(node[3]), translate.is_index(node[3]))
     return ("(function() %s = %s return %s end)()"):format(node[2], value, node[2])
 end
 

@@ -153,6 +153,10 @@ export onnx: export
 how many waits: sync.report
 resume training: checkpoint
 progress bar: progress
+non_blocking: to
+return_indices: max_pool2d
+align_corners: grid_sample
+minlength: bincount
 ]]
 
 local function said(what)

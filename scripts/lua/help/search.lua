@@ -51,6 +51,16 @@ local function fit(word, name, own, text)
     return text:find("%f[%w]" .. word) and TEXT or 0
 end
 
+-- How well a word fits an entry that has an option, or a parameter, of that name; a word without
+-- _ is rather one of the language, which counts where nothing else fits.
+local function fit_option(option, name, fits)
+    local t, row = topic(name) or {}, page.rows()[name] or {}
+    local whole = option:match "^[%a_][%w_]*$" and "%f[%w_]" .. option .. "%f[^%w_]"
+    local text = (row.sig or "") .. " " .. (t.call or "") .. " " .. (t.options or "")
+    if not whole or not text:find(whole) then return 0 end
+    return option:find "_" and NAME or fits and 0 or TEXT
+end
+
 -- All entries that fit any of the words, best first: {name, help, score, whether all words fit}.
 local function search(words, line)
     local found, list = {}, words_of(words)
@@ -61,6 +71,8 @@ local function search(words, line)
             local one = fit(word, name, asked[name] or asked[public(name)], text)
             score, fits = score + one, fits + (one > 0 and 1 or 0)
         end
+        local option = fit_option(words, name, score > 0)
+        score, fits = score + option * #list, option > 0 and #list or fits
         if score > 0 then found[#found + 1] = { name, help, score, fits == #list } end
     end
     for name, row in next, page.rows() do judge(name, row.help) end

@@ -48,7 +48,7 @@ template <class T, int D, int V, int N, class J>
 static bool gp_run_channels_by(const gp_call *c, const gp_loop<N> &l, const gp_norm_lines<N> &p,
                                bool summed, uint32_t period, const J &join) {
     typedef gp_channel_rule<T, N - 1> rule;
-    gp_split s = gp_split_of(p.n, l.numel, V, gp_part_elements<T, V> / V);
+    gp_split s = gp_split_of(p.n, l.numel, V, gp_part_elements<T, D, V> / V);
     auto sum = gp_sum_parts<T, D, V, rule>;
     auto write = gp_write_channels<T, D, V, N - 1>;
     gp_norm_sums<T> *sums = NULL;

@@ -78,7 +78,8 @@ template <class T, int D, int V, int K, int N> struct gp_tile {
 
 /* Elements of each input that a thread holds: few where they go one by one, which is rare. */
 template <class T, int D, int V, class R>
-constexpr int gp_held_elements = V == 1                                     ? 4
+constexpr int gp_held_elements = D == GP_ANY                                ? 1
+                                 : V == 1                                   ? 4
                                  : sizeof(T) > 4                            ? 8
                                  : sizeof(typename gp_memory<D>::type) == 2 ? (int)R::HELD_16
                                                                             : 16;
@@ -198,7 +199,11 @@ typedef struct gp_split {
 } gp_split;
 
 /* Elements of each input that a thread of a part has at once. */
-template <class T, int V> constexpr int gp_part_elements = V == 1 ? 4 : sizeof(T) > 4 ? 8 : 16;
+template <class T, int D, int V>
+constexpr int gp_part_elements = D == GP_ANY     ? 1
+                                 : V == 1        ? 4
+                                 : sizeof(T) > 4 ? 8
+                                                 : 16;
 
 /* For lines of n elements, V at once, each threads's elements of which are `each` vectors. */
 static inline gp_split gp_split_of(int64_t n, int64_t lines, int V, int each) {
@@ -237,7 +242,7 @@ template <class T, int D, int V, class R, class F>
 __device__ static inline void gp_each_of_part(const gp_loop<1 + R::INPUTS> &l,
                                               const gp_norm_lines<1 + R::INPUTS> &p, const R &r,
                                               const gp_split_part &own, int inputs, F f) {
-    enum { K = R::INPUTS, N = gp_part_elements<T, V>, VECTORS = N / V };
+    enum { K = R::INPUTS, N = gp_part_elements<T, D, V>, VECTORS = N / V };
     int64_t off[1 + K], jump[K], apart = own.threads * V;
     const char *from[K];
     gp_offsets(l, own.live ? own.line : 0, off);
@@ -308,7 +313,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
 template <class T, int D, int V, class R, int N>
 static bool gp_run_parts(const gp_call *c, const gp_loop<N> &l, const gp_norm_lines<N> &p,
                          const R &r) {
-    gp_split s = gp_split_of(p.n, l.numel, V, gp_part_elements<T, V> / V);
+    gp_split s = gp_split_of(p.n, l.numel, V, gp_part_elements<T, D, V> / V);
     auto sum = gp_sum_parts<T, D, V, R>;
     auto write = gp_write_parts<T, D, V, R>;
     typename R::sum *sums = (typename R::sum *)gp_cuda_scratch(c, s.all * sizeof *sums);

@@ -14,7 +14,7 @@ local function waits(fn) return type(select(2, debug.getupvalue(fn, 1))) == "str
 -- The files' definitions, by running each of them here: the reference.
 local defined, count = {}, 0
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
-    "loss", "nn", "image", "einsum" }
+    "loss", "nn", "image", "interpolate", "einsum" }
 do
     local function define(def)
         defined[def[1]] = def

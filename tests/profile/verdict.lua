@@ -225,7 +225,7 @@ t.ok(tostring(v):find "no device but the host ran anything", "which it says")
 t.is(v.cause, "cpu", "its own ops dominate")
 
 -- Ops that share their processors with what makes a loader's batches stay as slow in a replay.
-local set = g.data.Dataset { size = 8, get = function(_, i)
+local set = g.data.Dataset { size = 40, get = function(_, i)
     local sum = 0
     for k = 1, 100000 do sum = sum + k % 7 end
     return g.full({}, sum), i

@@ -307,7 +307,8 @@ t.error(function() g.conv_transpose1d(x, g.ones(3, 4, 3), {padding = 9}) end,
 t.error(function() g.conv_input_grad(x, w, {2, 3, 8}) end,
     "conv_input_grad: argument 'grad' is .*expected 2x4x6", "a gradient of another shape")
 t.error(function() g.conv_weight_grad(g.ones(2, 4, 6), x, {4, 2, 3}) end,
-    "conv_weight_grad: the weight 4x2x3 takes 2 channels, the image 2x3x8 has 3", "a weight of other channels")
+    "conv_weight_grad: the weight 4x2x3 takes 2 channels, the image 2x3x8 has 3",
+    "a weight of other channels")
 t.error(function() g.conv_input_grad(x, g.ones(3), {2, 3, 8}) end,
     "conv_input_grad: the weight is 3", "a weight without kernel")
 

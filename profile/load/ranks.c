@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load/kineto.h"
+#include "profile/load/kineto/kineto.h"
 #include "profile/show/usage.h"
 #include "tensor/base/safe_text.h"
 

@@ -46,7 +46,7 @@ static bool is_loader(const gp_rec *r) {
     return r->kind == GP_REC_REGION && (gp_is_batch_request(r) || !strcmp(r->name, GP_LOADER_MAKE));
 }
 
-/* Whether r is one of kineto_build.c's regions for first uses, or torch.compile's own time. */
+/* Whether r is one of kineto/build.c's regions for first uses, or torch.compile's own time. */
 static bool is_first_use(const builder *b, const gp_rec *r) {
     static const char first[] = "first use: ", timed[] = "(dynamo_timed)";
     if (!b->t->p->foreign || (r->kind != GP_REC_REGION && r->kind != GP_REC_OP)) return false;

@@ -39,7 +39,7 @@ static bool begins(const char *text, const char *with) {
     return !strncmp(text, with, strlen(with));
 }
 
-/* The last two names are those of profile/load/kineto_build.c. */
+/* The last two names are those of profile/load/kineto/build.c. */
 gp_cause gp_wait_cause(const gp_rec *wait) {
     if (wait->why == GP_WHY_collective) return GP_CAUSE_collectives;
     if (wait->why != GP_WHY_explicit)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/load/kineto.h"
+#include "profile/load/kineto/kineto.h"
 
 static bool contains(const char *p, size_t n, const char *word) {
     return memmem(p, n, word, strlen(word)) != NULL;

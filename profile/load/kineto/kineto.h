@@ -1,5 +1,5 @@
-/* Traces of torch.profiler (Kineto): Chrome traces whose events kineto.c reads as they are, and of
- * which kineto_build.c makes a record. */
+/* Traces of torch.profiler (Kineto): Chrome traces whose events read.c reads as they are, and of
+ * which build.c makes a record. */
 #ifndef GP_LOAD_KINETO_H
 #define GP_LOAD_KINETO_H
 

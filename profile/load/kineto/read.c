@@ -1,7 +1,7 @@
 /* Reads torch.profiler's traces: the events of a Chrome trace, as they are. Sources of the names:
  * Kineto's output_json.cpp and ActivityType.cpp, PyTorch's profiler_kineto.cpp; the traces of
  * PyTorch 1.12 to 2.5 that HolisticTraceAnalysis tests with. */
-#include "profile/load/kineto.h"
+#include "profile/load/kineto/kineto.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load/kineto.h"
+#include "profile/load/kineto/kineto.h"
 
 /* What the host had queued on a stream by when, in ns as in the file. */
 typedef struct queued {

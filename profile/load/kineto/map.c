@@ -1,6 +1,6 @@
-/* The table of kineto_map.h. Its seed is where it lies in memory, which a file cannot know: no file
+/* The table of map.h. Its seed is where it lies in memory, which a file cannot know: no file
  * can be made of numbers that all have one place. */
-#include "profile/load/kineto_map.h"
+#include "profile/load/kineto/map.h"
 
 #include <stdlib.h>
 

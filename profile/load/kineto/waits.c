@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/load/kineto.h"
+#include "profile/load/kineto/kineto.h"
 
 static const struct reason {
     const char *what;

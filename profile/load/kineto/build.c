@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load/kineto.h"
-#include "profile/load/kineto_map.h"
+#include "profile/load/kineto/kineto.h"
+#include "profile/load/kineto/map.h"
 #include "profile/load/devices.h"
 #include "profile/show/usage.h"
 #include "profile/show/waves.h"

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "profile/load/kineto.h"
+#include "profile/load/kineto/kineto.h"
 
 bool gp_kineto_on_host(const kineto_event *e) {
     return e->kind != KINETO_KERNEL && e->kind != KINETO_COPY && e->kind != KINETO_SYNC;

@@ -1,6 +1,6 @@
 # The NCCL plug-in, libgpush_nccl.so: built where CUDA's and NCCL's headers are, loaded by the
 # program at the first collective on CUDA. It links to neither: the CUDA plug-in finds NCCL.
-find_path(GPUSH_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{NCCL_HOME}/include)
+gpush_cuda_header(GPUSH_NCCL_INCLUDE nccl.h ${SYSTEM})
 if(GPUSH_NCCL_INCLUDE AND GPUSH_DIST)
     add_library(gpush_nccl MODULE ${CMAKE_SOURCE_DIR}/kernels/nccl/nccl.c)
     target_include_directories(gpush_nccl PRIVATE ${CMAKE_SOURCE_DIR})

@@ -5,81 +5,153 @@
 unset CDPATH
 root=$(cd -P "$root" && pwd)
 build_tools="cmake ninja pkg-config gcc"
-build_modules="lua5.4 libedit libutf8proc libpng jansson zlib libzip"
+build_modules="lua5.4 libedit libutf8proc libpng jansson zlib libzip openblas"
 
 say() { printf 'gpush: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
+sh "$root/scripts/system" || exit 1
+
+# The tool that installs packages, as it is first found.
+manager=
+for tool in apt-get dnf pacman zypper apk; do
+    command -v $tool >/dev/null 2>&1 && manager=$tool && break
+done
+
+# What is looked for, and its package by each manager; - where the first column is the name.
+# Debian's were tried, the others' were not.
+packages() {
+    cat <<'END'
+what         apt-get                dnf                pacman      zypper             apk
+ninja        ninja-build            ninja-build        -           -                  samurai
+pkg-config   -                      pkgconf-pkg-config pkgconf     pkgconf-pkg-config pkgconf
+g++          -                      gcc-c++            gcc         gcc-c++            -
+libc         libc6-dev              glibc-devel        glibc       glibc-devel        musl-dev
+lua5.4       liblua5.4-dev          lua-devel          lua54       lua54-devel        lua5.4-dev
+libedit      libedit-dev            libedit-devel      -           libedit-devel      libedit-dev
+libutf8proc  libutf8proc-dev        utf8proc-devel     -           utf8proc-devel     utf8proc-dev
+libpng       libpng-dev             libpng-devel       -           libpng16-devel     libpng-dev
+jansson      libjansson-dev         jansson-devel      -           libjansson-devel   jansson-dev
+zlib         zlib1g-dev             zlib-devel         -           zlib-devel         zlib-dev
+libzip       libzip-dev             libzip-devel       -           libzip-devel       libzip-dev
+openblas libopenblas-openmp-dev openblas-devel - libopenblas_openmp-devel openblas-dev
+dnnl         libdnnl-dev            onednn-devel       onednn      onednn-devel       onednn-dev
+lua          lua5.4                 lua                lua54       lua54              lua5.4
+prove        perl                   perl-Test-Harness  perl        perl               perl-utils
+luacheck     lua-check              luacheck           -           luacheck           luacheck
+clang-format - clang-tools-extra clang clang-tools clang-extra-tools
+clang-tidy - clang-tools-extra clang clang-tools clang-extra-tools
+shellcheck   -                      ShellCheck         -           ShellCheck         -
+pip3         python3-pip            python3-pip        python-pip  python3-pip        py3-pip
+libfuzzer    libclang-rt-dev        compiler-rt        compiler-rt clang-devel        compiler-rt
+END
+}
+
+# The package of $1 here.
 package_of() {
+    packages | while read -r what apt dnf pacman zypper apk; do
+        [ "$what" = "$1" ] || continue
+        case $manager in
+            apt-get) echo "$apt" ;;
+            dnf) echo "$dnf" ;;
+            pacman) echo "$pacman" ;;
+            zypper) echo "$zypper" ;;
+            apk) echo "$apk" ;;
+        esac
+    done | sed "s/^-\$/$1/"
+}
+
+# Whether pkg-config knows $1. Lua's file has another name on each system. Debian's alternatives may
+# point to an OpenBLAS whose threads get in the way of ours: there it is the one with OpenMP.
+has_module() {
     case $1 in
-        ninja) echo ninja-build ;;
-        lua5.4-dev) echo liblua5.4-dev ;;
-        jansson) echo libjansson-dev ;;
-        zlib) echo zlib1g-dev ;;
-        prove) echo perl ;;
-        luacheck) echo lua-check ;;
-        pip3) echo python3-pip ;;
-        lib*) echo "$1-dev" ;;
-        *) echo "$1" ;;
+        lua5.4)
+            for name in lua5.4 lua54 lua-5.4; do
+                pkg-config --exists $name 2>/dev/null && return
+            done
+            pkg-config --exists 'lua >= 5.4' 'lua < 5.5' 2>/dev/null ;;
+        openblas)
+            [ "$manager" != apt-get ] && { pkg-config --exists openblas 2>/dev/null; return; }
+            ls /usr/lib/*/openblas-openmp/libopenblas.so >/dev/null 2>&1 ;;
+        *) pkg-config --exists "$1" 2>/dev/null ;;
     esac
 }
 
-# Whether there is a file $1 in one of the compiler's library directories. ($1 may contain a *.)
-in_libdir() {
-    for found in /usr/lib/*-linux-gnu*/$1 /usr/lib/$1; do
-        [ -e "$found" ] && return 0
-    done
-    return 1
-}
+# Whether the compiler finds the header $1.
+has_header() { echo "#include <$1>" | gcc -E - >/dev/null 2>&1; }
 
-# Prints the packages that are missing; "test", "lint" or "fuzz" as $1 adds what scripts/test,
-# scripts/dev/lint or scripts/dev/fuzz need. g++: for the stand-in for CUDA.
+# Prints what is missing, by the names of packages()'s first column; "test", "lint" or "fuzz" as $1
+# adds what scripts/test, scripts/dev/lint or scripts/dev/fuzz need. g++: for the stand-in for CUDA.
 missing() {
     tools=$build_tools
     case ${1-} in
-        test) tools="$tools g++ lua5.4 prove pip3 tmux" ;;
+        test) tools="$tools g++ prove pip3 tmux" ;;
         fuzz) tools="$tools clang" ;;
         lint) tools="$tools g++ clang-format clang-tidy shellcheck luacheck" ;;
     esac
     for tool in $tools; do
-        command -v "$tool" >/dev/null 2>&1 || package_of "$tool"
+        command -v "$tool" >/dev/null 2>&1 || echo "$tool"
     done
+    [ "${1-}" != test ] || command -v lua5.4 >/dev/null 2>&1 || echo lua
     # gcc without the C library's headers compiles nothing.
-    [ -e /usr/include/stdio.h ] || echo libc6-dev
-    for module in $build_modules; do
-        pkg-config --exists "$module" 2>/dev/null && continue
-        [ "$module" = lua5.4 ] && module=lua5.4-dev
-        package_of "$module"
-    done
+    has_header stdio.h || echo libc
+    for module in $build_modules; do has_module "$module" || echo "$module"; done
     [ "${1-}" != fuzz ] ||
         [ -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] ||
-        echo libclang-rt-dev
-    # Optional: many processes. An MPI of another kind will do.
-    if [ "${1-}" = test ] && ! command -v mpirun >/dev/null 2>&1; then
-        echo libopenmpi-dev
-        echo openmpi-bin
-    fi
-    in_libdir openblas-openmp/libopenblas.so || echo libopenblas-openmp-dev
-    [ -e /usr/include/dnnl.h ] || echo libdnnl-dev
+        echo libfuzzer
+    # Optional: many processes. An MPI of another kind will do, and elsewhere it is not on the PATH.
+    [ "${1-}" != test ] || [ "$manager" != apt-get ] || command -v mpirun >/dev/null 2>&1 ||
+        echo libopenmpi-dev openmpi-bin
+    has_header dnnl.h || echo dnnl
 }
 
-# Runs apt-get as root; its output goes to the log.
-as_root_apt() {
-    if [ "$(id -u)" = 0 ]; then
-        DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
-    else
-        sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
-    fi >>"$root/build/setup.log" 2>&1
+# Prints the command that installs the packages $1, of which the first part updates the lists of
+# what there is.
+install_command() {
+    case $manager in
+        apt-get) echo "apt-get update && apt-get install $1" ;;
+        pacman) echo "pacman -S --needed $1" ;;
+        apk) echo "apk add $1" ;;
+        *) echo "$manager install $1" ;;
+    esac
+}
+
+# Runs a command as root; its output goes to the log.
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi >>"$root/build/setup.log" 2>&1
+}
+
+# Installs the packages that are given.
+install_packages() {
+    case $manager in
+        apt-get)
+            set -- DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 install -y \
+                --no-install-recommends "$@"
+            # A failing update is harmless if the present lists suffice for the installation.
+            as_root env apt-get -q -o DPkg::Lock::Timeout=300 update ||
+                say "apt-get update failed; trying with the package lists that are here" ;;
+        dnf) set -- dnf install -y "$@" ;;
+        pacman) set -- pacman -S --needed --noconfirm "$@" ;;
+        zypper) set -- zypper --non-interactive install "$@" ;;
+        apk) set -- apk add "$@" ;;
+    esac
+    as_root env "$@"
 }
 
 install_missing() {
-    want=$(missing "${1-}" | tr '\n' ' ')
-    want=${want% }
-    [ -n "$want" ] || return 0
-    command -v apt-get >/dev/null 2>&1 ||
-        die "missing: $want (Debian's names). This system has no apt-get, so please install them" \
-            "yourself and start again; Debian 12 is what gpush is tried on."
-    byhand="apt-get update && apt-get install $want"
+    lack=$(missing "${1-}" | tr '\n' ' ')
+    lack=${lack% }
+    [ -n "$lack" ] || return 0
+    [ -n "$manager" ] ||
+        die "missing: $lack. This system has none of apt-get, dnf, pacman, zypper and apk: please" \
+            "install them, so that PATH and pkg-config have them, and start again"
+    want=
+    for name in $lack; do
+        package=$(package_of "$name")
+        want="$want ${package:-$name}"
+    done
+    want=${want# }
+    byhand=$(install_command "$want")
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null 2>&1 ||
             die "missing: $want. Installing needs root, and there is no sudo. As root: $byhand"
@@ -88,16 +160,22 @@ install_missing() {
     say "installing $want"
     installed=1
     : >"$root/build/setup.log"
-    # A failing update is harmless if the present lists suffice for the installation.
-    as_root_apt update || say "apt-get update failed; trying with the package lists that are here"
     # shellcheck disable=SC2086
-    if ! as_root_apt install -y --no-install-recommends $want; then
+    if ! install_packages $want; then
         tail -n 15 "$root/build/setup.log" >&2
-        die "apt-get could not install what is missing (above, and build/setup.log). Is this" \
+        full_disk /usr
+        die "$manager could not install what is missing (above, and build/setup.log). Is this" \
             "machine online, and are its package sources right? By hand, as root: $byhand"
     fi
     left=$(missing "${1-}" | tr '\n' ' ')
-    [ -z "$left" ] || die "still missing after apt-get: $left(see build/setup.log)"
+    [ -z "$left" ] || die "still missing after $manager: ${left% } (see build/setup.log)"
+}
+
+# Ends with that, where the disk of folder $1 has less than 50 MiB left.
+full_disk() {
+    left=$(df -Pk "$1" 2>/dev/null | sed -n '2s/^.* \([0-9]*\)  *[0-9]*% .*/\1/p')
+    [ "${left:-51200}" -ge 51200 ] ||
+        die "the disk of $1 is full: $((left / 1024)) MiB are left, and a build takes a few hundred"
 }
 
 # Runs a step of the build; on a terminal its progress is shown, elsewhere only a failure.
@@ -120,7 +198,7 @@ minutes() {
 # One build at a time in a tree: a second one waits.
 lock() {
     mkdir -p "$root/build" 2>/dev/null && (: >>"$root/build/.lock") 2>/dev/null &&
-        [ -w "$root/build" ] ||
+        [ -w "$root/build" ] || { full_disk "$root"; false; } ||
         die "cannot write to $root/build; does it belong to another user?"
     exec 9>>"$root/build/.lock"
     flock -n 9 && return
@@ -150,9 +228,10 @@ build() {
         grep -q '^GPUSH_ISAS:[A-Z]*=v3;v4$' "$dir/CMakeCache.txt" 2>/dev/null || some=1
     if [ ! -e "$dir/build.ninja" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then
         step cmake -S "$root" --preset "$preset" ${levels+-DGPUSH_ISAS="$levels"} ||
-            die "configuring failed (build/build.log)"
+            { full_disk "$root/build"; die "configuring failed (build/build.log)"; }
     fi
-    step cmake --build "$dir" --target "$@" || die "the build failed (build/build.log)"
+    step cmake --build "$dir" --target "$@" ||
+        { full_disk "$root/build"; die "the build failed (build/build.log)"; }
 }
 
 # ---- the CUDA plug-in ----
@@ -180,8 +259,9 @@ build_cuda() {
     build_log=$dir/log
     if ! step cmake -S "$root" --preset cuda -DGPUSH_CUDA_CARDS="$cards"; then
         why="CMake failed, see build/cuda/log"
-    elif ! grep -q '^GPUSH_CUDA_BUILT:[A-Z]*=yes' "$dir/CMakeCache.txt"; then
-        why="it needs nvcc, the compiler of CUDA 12.4 or newer (docs/gpu.md)"
+    elif why=$(sed -n 's/^GPUSH_CUDA_BUILT:[A-Z]*=//p' "$dir/CMakeCache.txt") &&
+        [ "$why" != yes ]; then
+        :
     elif ! step cmake --build "$dir" --target plugins; then
         why="its compilation failed, see build/cuda/log"
     else

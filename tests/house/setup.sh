@@ -11,9 +11,9 @@ log=$scratch/log
 export log
 
 mkdir -p "$bin" "$tree/scripts" "$tree/shell" "$tree/tensor"
-cp "$root/scripts/gpush" "$root/scripts/lib.sh" "$tree/scripts/"
+cp "$root/scripts/gpush" "$root/scripts/lib.sh" "$root/scripts/system" "$tree/scripts/"
 echo 'int main(void) {}' >"$tree/shell/main.c"
-for tool in sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env chmod pwd ninja pkg-config gcc; do
+for tool in ls sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env chmod pwd uname df ninja pkg-config gcc; do
     ln -s "$(command -v $tool || echo /bin/true)" "$bin/$tool"
 done
 
@@ -27,7 +27,7 @@ cat >"$scratch/cmake" <<'X'
 echo "cmake $*" >>"$log"
 case $* in
     *"--preset cuda"*)
-        [ ! -e no_toolkit ] || built=no
+        [ ! -e no_toolkit ] || built="CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed"
         echo "GPUSH_CUDA_BUILT:INTERNAL=${built-yes}" >build/cuda/CMakeCache.txt
         exit ;;
     *--preset*) mkdir -p build/default; : >build/default/CMakeCache.txt; exit ;;
@@ -87,10 +87,47 @@ says "Is this machine online" "and what may be wrong"
 grep -q '^sudo env' "$log"
 tap_ok $? "apt-get is run through sudo"
 
+# Without apt-get: what is missing by its own name, once, or by the packages of another manager.
 mv "$bin/apt-get" "$scratch/apt-get"
 start
-says "This system has no apt-get" "no apt-get: says so"
-tap_is "$status" 1 "and fails"
+says "missing: cmake. This system has none of apt-get, dnf, pacman, zypper and apk" "no manager of packages: says so"
+tap_is "$status $(wc -l <<<"$err")" "1 1" "and fails, in one line"
+manages() { # MANAGER CALL PACKAGES: the call that installs these, of Lua, Ninja and oneDNN, too
+    mv "$bin/pkg-config" "$bin/ninja" "$scratch"
+    stand_in "$1" <<<$'#!/bin/sh\necho "'"$1"$' $*" >>"$log"; exit 1'
+    start
+    tap_is "$(sed -n "s/^$1 //p" "$log")" "$2 $3" "$1: its own names"
+    says "By hand, as root: $4$3" "$1: and the command"
+    rm "$bin/$1"
+    mv "$scratch/pkg-config" "$scratch/ninja" "$bin"
+}
+manages dnf "install -y" "cmake ninja-build pkgconf-pkg-config lua-devel libedit-devel utf8proc-devel libpng-devel jansson-devel zlib-devel libzip-devel openblas-devel" "dnf install "
+manages pacman "-S --needed --noconfirm" "cmake ninja pkgconf lua54 libedit libutf8proc libpng jansson zlib libzip openblas" "pacman -S --needed "
+manages zypper "--non-interactive install" "cmake ninja pkgconf-pkg-config lua54-devel libedit-devel utf8proc-devel libpng16-devel libjansson-devel zlib-devel libzip-devel libopenblas_openmp-devel" "zypper install "
+manages apk "add" "cmake samurai pkgconf lua5.4-dev libedit-dev utf8proc-dev libpng-dev jansson-dev zlib-dev libzip-dev openblas-dev" "apk add "
+# pkg-config's own names for Lua, as other systems have them, and any OpenBLAS there.
+stand_in pkg-config <<<$'#!/bin/sh\ncase $* in *lua54 | *openblas | *lib* | *jansson | *zlib) exit 0 ;; esac\nexit 1'
+stand_in dnf </dev/null
+wants=$(PATH=$bin; cd "$tree" || exit; . scripts/lib.sh; missing)
+tap_is "$wants" cmake "Lua and OpenBLAS are found by pkg-config, whatever their names"
+rm "$bin/dnf" "$bin/pkg-config"
+ln -s "$(command -v pkg-config)" "$bin/pkg-config"
+
+# Other systems, in one sentence, from one file.
+refused() { # what uname says, and what gpush does
+    stand_in uname <<<$'#!/bin/sh\necho '"$1"
+    start
+    tap_is "$status|$err|$(cat "$log")" "1|gpush runs on Linux only, and this is $2|" "$1 is refused"
+}
+refused Darwin "macOS; a virtual machine or a container with Linux will do"
+refused MINGW64_NT-10.0 "Windows; WSL2 will do"
+refused FreeBSD FreeBSD
+if cmake --version >/dev/null 2>&1; then
+    out=$(PATH=$bin:$PATH cmake -S "$root" -B "$scratch/refused" 2>&1)
+    tap_is "$? $(grep -c 'gpush runs on Linux only, and this is FreeBSD' <<<"$out")" "1 1" "by CMake, too"
+fi
+rm "$bin/uname"
+ln -s "$(command -v uname)" "$bin/uname"
 
 stand_in id <<<$'#!/bin/sh\necho 0'
 stand_in apt-get <<<$'#!/bin/sh\necho "apt-get $*" >>"$log"; case $* in *install*) cp "'"$scratch"$'/cmake" "'"$bin"$'/cmake" ;; esac'
@@ -133,7 +170,11 @@ tap_is "$status|$out|$(cat "$log")" "0|<--help>|" "help comes from a program tha
 start x
 tap_is "$status|$out" "1|" "a build that fails: the old program is not started"
 says "error: broken" "the compiler's message is shown"
-rm "$tree/broken"
+stand_in df <<<$'#!/bin/sh\necho "Filesystem 1024-blocks Used Available Capacity Mounted on"; echo "/dev/a b 100 90 3072 97% /"'
+start x
+says "gpush: the disk of $tree/build is full: 3 MiB are left" "where that is the reason, it says that the disk is full"
+rm "$bin/df" "$tree/broken"
+ln -s "$(command -v df)" "$bin/df"
 start x
 tap_is "$out" "<x>" "mended: starts"
 
@@ -178,7 +219,7 @@ tap_is "$out|$(grep -o 'CARDS=.*' "$log")" "<x>|CARDS=75;100" "for other cards w
 touch "$tree/no_toolkit"
 start --cuda x
 tap_is "$status|$out" "0|<x>" "without a toolkit the program starts"
-says "the CUDA plug-in could not be built: it needs nvcc" "and says why there is no plug-in"
+says "the CUDA plug-in could not be built: CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed" "and says why there is no plug-in"
 rm "$bin/nvidia-smi"
 
 sleep 0.01

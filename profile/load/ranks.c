@@ -183,6 +183,18 @@ static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool
                                                                            "memory");
 }
 
+/* Notes which card's times these are, where all devices are of one kind that is known. */
+static bool note_card(gp_prof *p, const trace *t, int n) {
+    gp_card card;
+    memset(&card, 0, sizeof card); /* padding is interned with the rest */
+    for (int i = 0; i < n; i++)
+        if (!t[i].k.device || t[i].k.other_devices || strcmp(t[i].k.device, t[0].k.device) != 0)
+            return true;
+    if (!gp_card_of_device(t[0].k.device, &card)) return true;
+    return (p->card = gp_intern_add(p->names, &card, sizeof card)) ||
+           gp_fail("profile.load: out of memory");
+}
+
 static bool read_all(gp_json *j, int n, gp_prof *p, trace *t) {
     for (int i = 0; i < n; i++) {
         t[i].k = (kineto){.j = &j[i], .names = p->names};
@@ -230,7 +242,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     }
     if (p->t1 < p->done) p->t1 = p->done;
     if (p->done == START) p->done = p->t1; /* nothing of the host is there */
-    if (!count_drained(p)) return false;
+    if (!count_drained(p) || !note_card(p, t, n)) return false;
     return describe(p, t, n, clocks, numbered);
 }
 

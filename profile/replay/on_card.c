@@ -5,6 +5,7 @@
 #include "profile/replay/on_card.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/replay/torch_cost.h"
 #include "profile/sync/sync.h"
@@ -43,7 +44,9 @@ static bool has_cost(const gp_prof *p) {
     return false;
 }
 
-bool gp_on_card_knows(const gp_prof *p, const char *what, double *share) {
+bool gp_on_card_scales(const gp_prof *p) { return p->foreign && p->card; }
+
+bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, double *share) {
     *share = 1;
     if (!p->foreign)
         return has_cost(p) || gp_fail("%s: no op's cost is on the record (expected a profile of "
@@ -53,6 +56,8 @@ bool gp_on_card_knows(const gp_prof *p, const char *what, double *share) {
         return gp_fail("%s: the trace has no kernel and no copy, whose times a card would change: "
                        "the program ran on the CPU, or the profiler did not record its device",
                        what);
+    if (gp_on_card_scales(p) && !memcmp(p->card->figure, card->figure, sizeof card->figure))
+        return true;
     gp_torch_costs *c = gp_torch_costs_new(p);
     if (!c) return false;
     *share = gp_torch_costs_share(c);

@@ -8,8 +8,12 @@
 typedef struct gp_on_card gp_on_card;
 
 /* Whether p has costs for a card's times: *share of its kernels' time; of a loaded trace that of
- * ops whose shapes tell, else 1. False with a message that begins with what. */
-bool gp_on_card_knows(const gp_prof *p, const char *what, double *share);
+ * ops whose shapes tell, else, or where its own card is that one, 1. False with a message that
+ * begins with what. */
+bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, double *share);
+/* Whether p's times are those of another program on a known card, from which those of others are
+ * scaled, by the share of its bound that each kernel reached there: no engine is needed. */
+bool gp_on_card_scales(const gp_prof *p);
 
 /* Its commands' start and end become those of r. NULL when out of memory. t, w and r must outlive
  * it; w->card is the card. */

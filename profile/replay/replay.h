@@ -51,6 +51,7 @@ typedef struct gp_whatif {
                     of the record */
     const gp_card *card; /* devices' work takes this card's times, by the costs on the record; NULL:
                             those of the record */
+    double card_share;   /* of the kernels' time, for which costs are known */
     const gp_network *network; /* collectives take the time of this one; NULL: what they took */
 } gp_whatif;
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/record/kind.h"
 #include "profile/replay/job.h"
 #include "tensor/device/card/model.h"
 
@@ -230,20 +231,32 @@ static bool copy_orders(maker *m) {
 }
 
 /* The ops of the record that nobody measured on the card: what it takes for them is a bound. Nobody
- * measured another program's. */
-static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_card *card) {
+ * measured another program's, whose times are scaled where its own card is known. */
+static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     char list[GP_BOUNDS_TEXT] = "";
-    if (p->foreign) return gp_prof_note_bounds(to, "another program's ops");
+    if (p->foreign && !p->card) return gp_prof_note_bounds(to, "another program's ops");
+    if (p->foreign)
+        return w->card_share == 1 || gp_prof_note_bounds(to, "ops whose cost is not known");
     for (const gp_track *t = p->host; t; t = t->next) {
         gp_at at = gp_first(t);
         for (const gp_rec *r; (r = gp_next(&at));)
-            if (r->kind == GP_REC_OP && r->cost && gp_card_kernel(card, r->cost).at_least)
+            if (r->kind == GP_REC_OP && r->cost && gp_card_kernel(w->card, r->cost).at_least)
                 gp_card_list(list, sizeof list, r->name);
     }
     return gp_prof_note_bounds(to, list);
 }
 
 /* ---- how sure it is ---- */
+
+/* The kinds of predictions from p that have been measured, of those. */
+static uint32_t measured_kinds(const gp_prof *p, uint32_t kinds) {
+    uint32_t network = 1u << GP_ACCURACY_network, of_sim = kinds & ~network;
+    if (!of_sim) return kinds;
+    if (p->foreign || (!p->modelled && !gp_prof_has_sim(p)))
+        return (kinds & network) | 1u << GP_ACCURACY_other;
+    if (!p->modelled) return kinds;
+    return kinds | 1u << (p->at_least ? GP_ACCURACY_bound : GP_ACCURACY_card);
+}
 
 char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
     static const struct {
@@ -255,8 +268,7 @@ char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
     };
     int worst = -1;
     if (n) *buf = 0;
-    if (kinds && p && p->modelled)
-        kinds |= 1u << (p->at_least ? GP_ACCURACY_bound : GP_ACCURACY_card);
+    if (p) kinds = measured_kinds(p, kinds);
     for (int i = 0; i < GP_ACCURACIES; i++) {
         if (!(kinds >> i & 1)) continue;
         bool known = worst < 0 || measured[worst].pairs;
@@ -278,13 +290,10 @@ char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
 
 gp_accuracy gp_cause_accuracy(gp_cause cause) {
     switch (cause) {
-    case GP_CAUSE_waits:
-    case GP_CAUSE_synchronize: return GP_ACCURACY_wait;
+    case GP_CAUSE_waits: return GP_ACCURACY_wait;
     case GP_CAUSE_loader: return GP_ACCURACY_workers;
-    case GP_CAUSE_kernels:
-    case GP_CAUSE_copies:
-    case GP_CAUSE_collectives: return GP_ACCURACY_scale;
-    default: return GP_ACCURACY_host;
+    case GP_CAUSE_script: return GP_ACCURACY_host;
+    default: return GP_ACCURACY_other;
     }
 }
 
@@ -298,7 +307,7 @@ static uint32_t kinds_of(const gp_prof *to, const gp_whatif *w) {
     if (w->batch) kinds |= 1u << GP_ACCURACY_batch;
     if (w->workers) kinds |= 1u << GP_ACCURACY_workers;
     if (w->nscale) kinds |= 1u << GP_ACCURACY_scale;
-    if (w->card) kinds |= 1u << (to->at_least ? GP_ACCURACY_bound : GP_ACCURACY_card);
+    if (w->card) kinds |= 1u << GP_ACCURACY_card;
     if (w->network) kinds |= 1u << GP_ACCURACY_network;
     return kinds;
 }
@@ -315,14 +324,15 @@ static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
 }
 
 /* What was predicted for a card is of it, whatever the record was of. */
-static bool note_card(gp_prof *to, const gp_prof *p, const gp_card *card) {
+static bool note_card(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     char text[64];
+    const gp_card *card = w->card;
     if (!card) return true;
     snprintf(text, sizeof text, "modelled %s", card->name);
     to->card = gp_intern_add(to->names, card, sizeof *card);
     to->modelled = gp_intern_add(to->names, text, strlen(text));
     if (!to->card || !to->modelled) return gp_fail("profile: out of memory");
-    return note_bounds(to, p, card);
+    return note_bounds(to, p, w);
 }
 
 static bool copy_rank(maker *m) {
@@ -342,7 +352,7 @@ static bool make(maker *m, const gp_job *job, const gp_replay_timings *r, gp_pro
     if (!ok) return gp_fail("profile: out of memory");
     m->to->rank = p->rank;
     m->to->size = m->w->network ? m->w->network->ranks : p->size;
-    return note_card(m->to, p, m->w->card) && note_accuracy(m->to, p, m->w);
+    return note_card(m->to, p, m->w) && note_accuracy(m->to, p, m->w);
 }
 
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {

@@ -256,6 +256,7 @@ local WHAT <const> = {
     card = { "another card, measured for each kind of op", "`prof:on(card)`" },
     bound = { "another card, with ops that nobody measured", "`prof:on(card)`" },
     network = { "another network, or more ranks", "`prof:on{network =}`" },
+    other = { "without another cause, or of a record that is not of `sim`", "`verdict()`" },
 }
 
 -- pairs, median, the 9th decile (of fewer than ten pairs the most), most; in %, of one kind or of
@@ -312,7 +313,7 @@ local NOTES <const> = [[
 - gpush prints the bounds of the fifth column (of fewer than ten pairs those of the last) with each
   prediction, from `profile/replay/accuracy.def`. Of several changes at once it is that of the kind
   that was farthest off, and of a modelled record its card counts, too. A kind without pairs says
-  that none was compared.
+  that none was compared: so do records of a GPU, of the CPU alone and traces of PyTorch.
 - Pairs were not drawn blindly: some were resized or exchanged after a first measurement. In most
   pairs of overlap kernels last longer than copies; copy-bound ones were up to 23 % off.
 - Bounds are of wall times: a saving of 1 ms of a run of 100 is less than such a prediction can

@@ -67,6 +67,28 @@ local verdict = p:verdict()
 holds(verdict.sentence, accuracy(verdict[1].cause), "the verdict")
 t.is({ accuracy "waits", accuracy "loader", accuracy "script" },
     { accuracy "wait", accuracy "workers", accuracy "host" }, "causes are kinds of predictions")
+-- No pair left these out, and none ran anywhere but on sim.
+local NOBODY <const> = "no such prediction has been compared with a measurement"
+for _, cause in ipairs { "kernels", "copies", "collectives", "launches", "cpu", "setup", "delays",
+    "synchronize" } do
+    t.is(accuracy(cause), NOBODY, cause .. ": nobody measured that")
+end
+local alone = g.profile.run(function() return g.ones(8):sum():item() end)
+t.is({ figure(alone, "host"), figure(p, "host") }, { NOBODY, accuracy "host" },
+    "a record of the CPU alone, and one of sim")
+local made = require "torch_trace".trace()
+made:region("train", 0, 100)
+made:op("aten::item", 5, 80)
+made:kernel("k", 20, 50, made:call("cudaLaunchKernel", 6, 2))
+made:call("cudaStreamSynchronize", 10, 70)
+local trace <close> = assert(io.open(file "pytorch.json", "w"))
+trace:write(made:text())
+trace:close()
+local foreign = g.profile.load(file "pytorch.json")
+os.remove(file "pytorch.json")
+t.is({ figure(foreign, "wait"), foreign:whatif({ host = 0.5 }).accuracy }, { NOBODY, NOBODY },
+    "a trace of PyTorch")
+t.ok(not tostring(foreign:verdict()):find("within", 1, true), "whose verdict has no bound")
 p:report(file "page.html")
 holds(text_of(file "page.html"), accuracy "wait", "savings on a page")
 local off = p:whatif { host = 0.5 }

@@ -102,6 +102,52 @@ for late, kept in pairs { [50e6] = 50e6, [20e3] = 0 } do
     local wall = load(r):on({ card = card }).wall_ns
     t.ok(wall >= kept + 800 and wall < kept + 60e3, "a delay of " .. late .. " ns: " .. wall)
 end
+-- Of a known card times are scaled by both cards' bounds: a kernel reaches of one what it reached
+-- of the other. Additions of 1000 x 1000 floats move 12 MB; on the H100 (3.35 TB/s) their bound is
+-- 2 us and 3.582, on the H200 (4.8 TB/s) 2 and 2.5: 100 us become 80.615. A convolution's cost is
+-- not known: no figure is better by more than the memory's, so that it takes at least 69.79.
+local function recorded(devices)
+    local it = trace { { "aten::add", "[[1000, 1000], [1000, 1000]]", TWO },
+        { "aten::cudnn_convolution", "[[1, 3, 8, 8], [4, 3, 3, 3]]", TWO } }
+    it.devices = devices
+    return load(it)
+end
+local H100 <const> = '{"id": 0, "name": "NVIDIA H100 80GB HBM3"}'
+local own = recorded("[" .. H100 .. "]")
+t.is(own.card.name, "H100", "the card of the trace")
+local same, newer = own:on "h100", own:on "h200"
+t.is({ same.wall_ns, device_times(same) }, { own.wall_ns, device_times(own) },
+    "on the same card nothing changes")
+t.is(device_times(newer), { ["aten::add"] = 80615, ["aten::cudnn_convolution"] = 69792 },
+    "on another one each op reaches its share of the bound")
+t.is({ same.at_least, newer.at_least }, { nil, "ops whose cost is not known" }, "which is a bound")
+t.ok(newer.predicted:find("by what each op reached of its bound on the record's H100 (50 % of the \z
+    kernels' time; the others at least, as their cost is not known)", 1, true), newer.predicted)
+own:save(path)
+t.is(device_times(g.profile.load(path):on "h200"), device_times(newer), "saved and loaded")
+-- Additions alone: 100 us on an A100 of 40 GB (1.555 TB/s), whose bound is 2 and 7.717 us; on one
+-- of 80 GB (2.039 TB/s) 2 and 5.885.
+local add = trace { { "aten::add", "[[1000, 1000], [1000, 1000]]", TWO } }
+add.devices = '[{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}]'
+local wide = load(add):on "a100"
+t.is(device_times(wide), { ["aten::add"] = 81149 }, "a card with another memory")
+t.is(wide.at_least, nil, "where all costs are known it is no bound")
+for what, devices in pairs { ["an unknown card"] = '[{"id": 0, "name": "NVIDIA H100 PCIe"}]',
+    ["two kinds of cards"] = "[" .. H100 .. ', {"id": 1, "name": "NVIDIA H200"}]' } do
+    local other = recorded(devices)
+    t.is(other.card, nil, what .. " is no card")
+    t.is(other:on("h100").at_least, "another program's ops", "and its times are bounds")
+end
+-- A read after it: that the host waits for most of the time is no verdict of kernels' bounds.
+local waits = trace { { "aten::add", "[[1000, 1000], [1000, 1000]]", TWO } }
+waits:region("train", 0, 900)
+waits:op("aten::item", 100, 700)
+waits:call("cudaStreamSynchronize", 110, 600)
+t.ok(load(waits):on("h200"):verdict().sentence:find("no verdict: how long the card takes is a \z
+    bound", 1, true), "no verdict from a bound")
+waits.devices = "[" .. H100 .. "]"
+t.ok(not load(waits):on("h200"):verdict().sentence:find("no verdict", 1, true),
+    "but one from what is scaled")
 t.error(function() load(trace { { "aten::mul", nil, nil } }):on "h200" end,
     "profile.on: card: no op that launched a kernel has a known cost \z
         %(expected shapes in the trace, of profile%(record_shapes=True%)%)", "no shapes at all")

@@ -91,7 +91,8 @@ end
 
 function Trace:text()
     local head = { schemaVersion = 1,
-        deviceProperties = self.no_device and "[]" or '[{"id": 0, "name": "Made GPU"}]' }
+        deviceProperties = self.no_device and "[]" or self.devices
+            or '[{"id": 0, "name": "Made GPU"}]' }
     if self.rank then head.distributedInfo = ('{"rank": %d}'):format(self.rank) end
     if self.base then head.baseTimeNanoseconds = self.base end
     head.traceEvents = "[\n" .. table.concat(self.events, ",\n") .. "]"

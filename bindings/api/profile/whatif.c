@@ -184,14 +184,17 @@ static void check_device(lua_State *L, const char *what, const gp_prof *p, int i
     if (lua_isnoneornil(L, i)) return;
     gp_lua_check_card(L, what, i, &o->card);
     double share;
-    if (!gp_on_card_knows(p, what, &share)) gp_lua_raise(L);
+    bool scales = gp_on_card_scales(p);
+    if (!gp_on_card_knows(p, &o->card, what, &share)) gp_lua_raise(L);
     if (!p->workers)
         luaL_error(L, "%s: no device ran anything%s (expected a record of sim or cuda)", what,
                    p->dropped ? " that is on the record, from which events were dropped" : "");
-    o->w.card = &o->card;
+    o->w.card = &o->card, o->w.card_share = share;
     say(o, "%son a modelled %s", o->len ? ", " : "", o->card.name);
+    if (scales) say(o, ", by what each op reached of its bound on the record's %s", p->card->name);
     if (share < 1)
-        say(o, " (%.0f %% of the kernels' time; the others take what they took)", 100 * share);
+        say(o, " (%.0f %% of the kernels' time; the others %s)", 100 * share,
+            scales ? "at least, as their cost is not known" : "take what they took");
 }
 
 /* ---- networks ---- */

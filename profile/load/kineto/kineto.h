@@ -60,6 +60,7 @@ typedef struct kineto {
     bool has_base, has_end, has_shapes, has_stacks, has_lines, has_memory, hip;
     int rank;           /* -1: not given */
     const char *device; /* the first device's name; NULL */
+    bool other_devices; /* others have another */
     int ignored, clamped;
     int64_t cut;              /* bytes read before the file ended too early; 0: it did not */
     const char *ignored_kind; /* category of the first that was ignored */

@@ -419,9 +419,18 @@ static bool read_rank(kineto *k) {
     return !k->j->failed;
 }
 
-/* The first device's name. */
+/* A device's name, of which the first one's is kept. */
+static bool read_device_name(kineto *k) {
+    gp_json_text name = {0};
+    if (!read_text_or_skip(k, &name) || !name.p) return !k->j->failed;
+    const char *text = gp_load_intern_text(k->j, k->names, &name);
+    if (!k->device) k->device = text;
+    k->other_devices |= text && text != k->device;
+    return text != NULL;
+}
+
 static bool read_devices(kineto *k) {
-    gp_json_text key, name = {0};
+    gp_json_text key;
     if (gp_json_peek(k->j) != '[') return gp_json_skip(k->j);
     gp_json_open(k->j, '[');
     for (bool first = true; gp_json_more(k->j, ']', &first);) {
@@ -430,14 +439,11 @@ static bool read_devices(kineto *k) {
         gp_json_open(k->j, '{');
         for (bool begun = true; gp_json_more(k->j, '}', &begun);)
             if (!gp_json_key(k->j, &key) ||
-                !(GP_JSON_IS(&key, "name") && !name.p ? read_text_or_skip(k, &name)
-                                                      : gp_json_skip(k->j)))
+                !(GP_JSON_IS(&key, "name") ? read_device_name(k) : gp_json_skip(k->j)))
                 return false;
         if (k->j->failed) return false;
     }
-    if (k->j->failed) return false;
-    k->has_list = true;
-    return !name.p || (k->device = gp_load_intern_text(k->j, k->names, &name)) != NULL;
+    return k->has_list = !k->j->failed;
 }
 
 static bool read_top(kineto *k, const gp_json_text *key, bool *found) {

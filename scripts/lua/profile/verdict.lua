@@ -140,6 +140,8 @@ local UNTOLD <const> = {
     dropped = "no verdict: events were dropped, and the record lacks a part of what happened",
     cut = "no verdict: the file is cut, and what is missing, mostly what devices ran, may be what \z
         dominated",
+    bound = "no verdict: how long the card takes is a bound, as nobody measured this program's \z
+        ops there, and what it takes more may be what dominates",
     device = "no verdict: for %d of %d kernels and copies the record has no event of the host \z
         that queued them, so it cannot tell what the device waited for",
 }
@@ -290,6 +292,8 @@ local function verdict(prof, rank)
         if a.worth ~= b.worth then return a.worth > b.worth end
         return a.order < b.order
     end)
+    local bound = prof.foreign and prof.at_least and not (list[1] and WORK[list[1].cause])
+    list.untold = list.untold or bound and "bound" or nil
     for i, row in ipairs(list) do
         row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
         local little = row.share < NOTHING and 2 * row.worth < row.ns

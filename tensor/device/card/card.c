@@ -84,6 +84,28 @@ const gp_card *gp_card_find(const char *key) {
                         known);
 }
 
+bool gp_card_of_device(const char *name, gp_card *card) {
+    static const struct {
+        const char *name;
+        int card;
+        double memory, bandwidth;
+    } devices[] = {
+#define DEVICE(name, card, memory, bandwidth) {name, CARD_##card, memory, bandwidth},
+#include "tensor/device/card/cards.def"
+    };
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        if (strcmp(devices[i].name, name) != 0) continue;
+        *card = cards[devices[i].card];
+        if (!devices[i].memory) return true;
+        snprintf(card->name, sizeof card->name, "%s of %.0f GB", cards[devices[i].card].name,
+                 devices[i].memory * 1e-9);
+        card->figure[GP_FIGURE_memory] = devices[i].memory;
+        card->figure[GP_FIGURE_bandwidth] = devices[i].bandwidth;
+        return true;
+    }
+    return false;
+}
+
 /* Operations a second. 16-bit floats are computed in f32 but for products. */
 static double rate(const gp_card *card, const gp_cost *cost) {
     bool matrix = cost->unit == GP_UNIT_MATRIX;
@@ -106,6 +128,25 @@ static double longer(const gp_card *card, const gp_cost *cost, double bytes, dou
 }
 
 double gp_card_bound(const gp_card *card, const gp_cost *cost) { return longer(card, cost, 1, 1); }
+
+double gp_card_scale(const gp_card *from, const gp_card *to, const gp_cost *cost) {
+    double pass = 1e9 * cost->passes;
+    double before = pass * from->figure[GP_FIGURE_kernel] + gp_card_bound(from, cost);
+    double after = pass * to->figure[GP_FIGURE_kernel] + gp_card_bound(to, cost);
+    return before > 0 ? after / before : 1;
+}
+
+double gp_card_copy_scale(const gp_card *from, const gp_card *to, bool pinned) {
+    gp_figure rate = pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable;
+    return from->figure[rate] / to->figure[rate];
+}
+
+double gp_card_least_scale(const gp_card *from, const gp_card *to) {
+    double least = 1;
+    for (int i = GP_FIGURE_bandwidth; i <= GP_FIGURE_bf16; i++)
+        least = fmin(least, from->figure[i] / to->figure[i]);
+    return least;
+}
 
 static bool known(reached r) { return r.bytes > 0 || r.ops > 0; }
 

@@ -207,9 +207,11 @@ static uint64_t follow(gp_on_card *c, side *s, side *first, uint64_t ticket, uin
 }
 
 /* What held up the command for long is not on the record, and would do so on the card, too; a short
- * delay is the launch's own, of which the card has a figure. */
+ * delay is the launch's own, of which the card has a figure. sim's is its thread's, which waited
+ * for a processor. */
 static uint64_t delay(gp_on_card *c, int i, side *s, uint64_t now) {
     uint64_t ns = c->t->command[i].delay;
+    if (!strcmp(s->stream.dev->vt->kind, "sim")) return now;
     if (ns < GP_SETUP_NS || c->w->without_causes >> GP_CAUSE_delays & 1) return now;
     uint64_t nothing = (uint64_t)c->t->ncommands; /* no command's place */
     return add(

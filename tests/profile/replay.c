@@ -112,6 +112,26 @@ static void known(void) {
     gp_prof_free(p);
 }
 
+/* A kernel that begins 30 ms after its launch: sim's thread waited for a processor, which no card
+ * does; what held up a card's is not known, and stays. On an H200 1 us of bytes and 2 of a kernel
+ * begin 4 us after the op's 10, and the wait notices the end 2.7 us later. */
+static void late_kernels(void) {
+    static const gp_device_vt sim = {.kind = "sim"}, cuda = {.kind = "cuda"};
+    gp_prof *p = begin();
+    gp_cost cost = {.bytes = 4.8e6, .passes = 1};
+    gp_whatif card = {.host = 1, .card = gp_card_at(0), .card_share = 1};
+    op(p, "add", 3, 1, 0, 10000)->cost = &cost;
+    ran(p, "add", 1, 0, 30010000, 30110000);
+    waits(p, GP_WHY_item, 4, 0, 10000, 30112000);
+    end(p, 30112000, 30112000);
+    device.vt = &sim;
+    tap_is_int(wall(p, card), 19700, "what sim's thread waited for is no card's time");
+    device.vt = &cuda;
+    tap_ok(wall(p, card) > 30000000, "what a card waited for is");
+    device.vt = &vt;
+    gp_prof_free(p);
+}
+
 /* A synchronous device computes within the op: its time is the op's own. */
 static void on_the_host(void) {
     gp_prof *p = begin();
@@ -359,6 +379,7 @@ int main(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30); /* a track's first chunk is 320 KiB, most of it unused */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     known();
+    late_kernels();
     on_the_host();
     beside();
     path();

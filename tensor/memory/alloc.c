@@ -31,6 +31,7 @@ struct gp_alloc {
 };
 
 void (*gp_alloc_collect)(void);
+bool (*gp_alloc_more)(gp_device *dev, int64_t in_use, size_t bytes);
 
 /* With the lock held: lists st, so that an out-of-memory error names it by its line. */
 static void live_insert(gp_alloc *al, gp_storage *st) {
@@ -149,6 +150,16 @@ static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t byte
     return NULL;
 }
 
+/* Whether the device's limit is what ended the climb, and it was raised. */
+static bool raised(gp_alloc *al, int size_class, size_t bytes) {
+    gp_lock(&al->lock);
+    int64_t in_use = al->stats.in_use;
+    size_t block = gp_cache_block(&al->cache, size_class, bytes);
+    bool limited = al->cache.limit && al->cache.bytes + (int64_t)block > al->cache.limit;
+    gp_unlock(&al->lock);
+    return limited && gp_alloc_more && gp_alloc_more(al->dev, in_use, bytes);
+}
+
 /* With the lock held: writes the largest live blocks as lines of text, one line for each size;
  * returns the length. */
 static size_t largest(gp_alloc *al, char *text, size_t size) {
@@ -253,7 +264,8 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     if (!st) {
         gp_unlock(&al->lock);
         gp_error_clear();
-        st = climb(al, s, size_class, bytes);
+        do st = climb(al, s, size_class, bytes);
+        while (!st && !*gp_error() && raised(al, size_class, bytes));
         if (!st) return *gp_error() ? NULL : out_of_memory(al, bytes);
         gp_lock(&al->lock);
     }

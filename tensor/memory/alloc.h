@@ -74,6 +74,9 @@ bool gp_alloc_release(gp_device *dev, const char *what);
  * with a message when memory is short. */
 bool gp_alloc_open(gp_device *dev);
 
+/* Where dev lacks memory for `bytes` more beside what is in use: gives it more, and says whether it
+ * did. Set by bindings/, for gpush fit. */
+extern bool (*gp_alloc_more)(gp_device *dev, int64_t in_use, size_t bytes);
 /* Runs a full collection of the calling thread's Lua state, before the last retry. Set by
  * bindings/. */
 extern void (*gp_alloc_collect)(void);

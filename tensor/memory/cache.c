@@ -4,11 +4,15 @@
 
 #include <stdlib.h>
 
+#include "tensor/device/card/model.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/memory/magazine.h"
 
 /* At most an eighth of a block is waste. */
 enum { STEPS = GP_SIZE_STEPS, CLASSES = GP_SIZE_CLASSES, SMALLEST = 64 };
+/* A modelled card's are multiples of this, as those of a card's segments are: an eighth of 16 GB
+ * would be the difference between fitting and not. */
+static const size_t LARGE_UNIT = (size_t)2 << 20;
 _Static_assert((int)GP_SMALL_CLASSES <= (int)CLASSES,
                "magazines hold the first of the size classes");
 _Static_assert(SMALLEST == 64 && STEPS == 8, "gp_size_class shifts by 6 and 3 bits");
@@ -111,17 +115,23 @@ static bool trim_segments_for(gp_cache *cache, size_t bytes) {
 
 gp_storage *gp_cache_reuse(gp_cache *cache, const gp_stream *s, int size_class, size_t bytes) {
     if (cache->segments) return from_segments(cache, s, bytes, true);
-    gp_storage **lists = cache->free[s->index];
-    if (!lists || !lists[size_class]) return NULL;
-    gp_storage *st = lists[size_class];
-    lists[size_class] = st->next;
+    gp_storage **lists = cache->free[s->index], **at = lists ? &lists[size_class] : NULL, *st;
+    while (at && *at && (*at)->bytes < bytes) at = &(*at)->next;
+    if (!at || !(st = *at)) return NULL;
+    *at = st->next;
     cache->cached -= (int64_t)st->bytes;
     return st;
 }
 
+size_t gp_cache_block(const gp_cache *cache, int size_class, size_t bytes) {
+    size_t block = class_bytes(size_class), needed = (bytes + LARGE_UNIT - 1) & ~(LARGE_UNIT - 1);
+    bool card = !cache->dev->vt->on_host && gp_model_card();
+    return card && needed < block ? needed : block;
+}
+
 gp_storage *gp_cache_add(gp_cache *cache, const gp_stream *s, int size_class, size_t bytes) {
     if (cache->segments) return from_segments(cache, s, bytes, false);
-    size_t block = class_bytes(size_class);
+    size_t block = gp_cache_block(cache, size_class, bytes);
     if (cache->limit && cache->bytes + (int64_t)block > cache->limit) return NULL;
     char *data = cache->dev->vt->mem_alloc(cache->dev, block);
     gp_storage *st = data ? new_storage(cache) : NULL;

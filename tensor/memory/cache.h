@@ -25,6 +25,8 @@ int gp_size_class(size_t bytes);
 /* A block that stream s freed, for a request of that class and size, or NULL. Those of other
  * streams are not taken: their queued work may still use them. */
 gp_storage *gp_cache_reuse(gp_cache *cache, const gp_stream *s, int size_class, size_t bytes);
+/* Bytes of a new block for such a request: a card's large ones are no larger than they need be. */
+size_t gp_cache_block(const gp_cache *cache, int size_class, size_t bytes);
 /* A new one from the device. NULL, without a message, beyond the limit or when it has no memory. */
 gp_storage *gp_cache_add(gp_cache *cache, const gp_stream *s, int size_class, size_t bytes);
 /* Whether what s frees can be remembered, from now on: false where the host has no memory for its

@@ -45,6 +45,32 @@ tap_is "$? $(grep -c 'unknown: the script ended early' report)" "1 6" "nothing i
 echo 'local x = ones(1000)' >cpu.lua
 contains "$("$gpush" fit cpu.lua 2>&1)" "put nothing on the device" "nor of one without a device"
 
+# A run fits in a card exactly where the same script ends there, with what waits for the collector
+# freed and blocks no larger than a card's: bytes of f32 that are held, and of which garbage is made.
+cat >both.lua <<'END'
+local held = {}
+for i = 2, #arg do held[i] = empty(tonumber(arg[i]) // 4, {device = "gpu"}) end
+collectgarbage()
+for _ = 1, 20 do local _ = {empty(tonumber(arg[1]) // 4, {device = "gpu"})} end
+END
+while read -r fits garbage held; do
+    # shellcheck disable=SC2086
+    "$gpush" --card t4 both.lua "$garbage" $held >/dev/null 2>&1
+    run=$?
+    # shellcheck disable=SC2086
+    "$gpush" fit --card t4 both.lua "$garbage" $held >/dev/null 2>report
+    tap_is "$run $?" "$fits $fits" "held $held, garbage of $garbage bytes: fit agrees with the run" "$(cat report)"
+done <<'END'
+0 1000000000 10000000000
+0 3000000000 6000000000 6000000000
+0 100000000 15600000000
+0 1000000000 8200000000 6700000000
+1 1000000000 8200000000 6800000001
+1 1000000000 16000000001
+END
+contains "$("$gpush" fit both.lua 1000000000 8200000000 6800000001 2>&1)" \
+    "^V100 .*does not fit at both.lua:4: 1.00 GB more asked for than 15.0[0-9] GB in use" "it says where, and what lacked"
+
 # A card's own memory.
 fails() { "$gpush" --card "$1" -e "print(pcall(function() return empty($2, {device = 'sim'}) end))" 2>&1; }
 contains "$(fails t4 4000000001)" "out of memory on sim:0.*of 15258.8 MiB in all .modelled T4." "a T4 raises at 16 GB"

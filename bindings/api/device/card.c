@@ -10,6 +10,7 @@
 #include "bindings/module.h"
 #include "bindings/api/profile/profile.h"
 #include "profile/record/record.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/device/card/model.h"
 
 static bool tf32; /* sim.tf32 */
@@ -221,6 +222,47 @@ static int l_measured(lua_State *L) {
     return 1;
 }
 
+/* ---- for gpush fit ---- */
+
+/* Cards' memories, the smallest first, and what did not fit in those before `at`. */
+static struct step {
+    double memory;
+    int64_t in_use;
+    size_t bytes;
+    gp_srcloc line;
+} step[16];
+static int steps, at;
+
+/* Goes on as a card with more memory. */
+static bool more(gp_device *dev, int64_t in_use, size_t bytes) {
+    if (strcmp(dev->vt->kind, "sim") != 0 || at + 1 >= steps) return false;
+    step[at].in_use = in_use, step[at].bytes = bytes, step[at].line = gp_srcloc_here();
+    gp_model_set_memory(step[++at].memory);
+    return true;
+}
+
+/* (list of bytes): the modelled card has the first of these, and the next one each time that more
+ * is needed. () -> what did not fit: a list of {memory, in_use, asked, file, line} */
+static int l_grow(lua_State *L) {
+    if (lua_istable(L, 1)) {
+        for (steps = at = 0; steps < 16 && lua_rawgeti(L, 1, steps + 1) == LUA_TNUMBER; steps++)
+            step[steps].memory = lua_tonumber(L, -1);
+        gp_alloc_more = more;
+        gp_model_set_memory(step[0].memory);
+    }
+    lua_createtable(L, at, 0);
+    for (int i = 0; i < at; i++) {
+        lua_createtable(L, 0, 5);
+        lua_pushnumber(L, step[i].memory), lua_setfield(L, -2, "memory");
+        lua_pushinteger(L, step[i].in_use), lua_setfield(L, -2, "in_use");
+        lua_pushinteger(L, (lua_Integer)step[i].bytes), lua_setfield(L, -2, "asked");
+        lua_pushstring(L, step[i].line.file), lua_setfield(L, -2, "file");
+        lua_pushinteger(L, step[i].line.line), lua_setfield(L, -2, "line");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 void gp_lua_open_card(lua_State *L) {
     static const gp_lua_function functions[] = {{"sim.cards", "", l_cards},
                                                 {"sim.measured", "str op, str? dtype", l_measured},
@@ -233,4 +275,6 @@ void gp_lua_open_card(lua_State *L) {
     lua_setfield(L, -2, "__name");
     lua_setmetatable(L, -2);
     lua_setfield(L, -2, "sim");
+    lua_pushcfunction(L, l_grow);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.sim_grow");
 }

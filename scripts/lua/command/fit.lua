@@ -1,11 +1,13 @@
 --!plain
 -- gpush fit [options] script [args]: whether a run fits in the memory of each card, its peak, and
--- whose that is. The script runs once on sim, whose results are real, with no limit but the host's
--- memory: the most that the allocator had given out at once is the peak, whatever the card.
+-- whose that is. The script runs once on sim, whose results are real, in the memory of the smallest
+-- card; where that is not enough, after what waits for Lua's collector was freed, it goes on in
+-- that of the next one. So a card is enough exactly where a run on it does not end without memory.
 local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"
 local profile, sim = gpush.profile, gpush.sim
 local fit = require "fit"
+local grow = require "registry"["gpush.sim_grow"]
 
 -- The cards by their memory, the smallest first: {key =, name =, memory =}.
 local cards, keys = {}, {}
@@ -21,7 +23,7 @@ for i, card in ipairs(cards) do keys[i] = card.key end
 local command = require "command_line"("fit", [[
 usage: gpush fit [options] script [args]
 Runs the script once on sim and says on stderr for each card whether the run fits in its memory, the
-peak, and which lines and ops hold it.
+peak, and which lines and ops hold it. A script that catches an error for lack of memory gets none.
   --card NAME        only whether it fits in that card's
   --limit N          lines of those that hold the peak; 10
   --max-events N     record no more; 4194304
@@ -45,17 +47,24 @@ local function busiest(memory)
     return most
 end
 
+-- What was asked for where a card's memory was not enough.
+local function lack(it)
+    return ("does not fit%s: %s more asked for than %s in use"):format(
+        it.file and (" at %s:%d"):format(it.file, it.line) or "", size(it.asked), size(it.in_use))
+end
+
 -- Lines of the cards asked for, and whether the run fits in one of them. ended: the script ran to
 -- its end, so that the peak is known.
 local function card_rows(peak, ended, key)
-    local rows, fits = { { "card", "memory", "peak of it", "" } }, false
+    local rows, fits, lacks = { { "card", "memory", "peak of it", "" } }, false, {}
+    for _, it in ipairs(grow()) do lacks[it.memory] = it end
     for _, card in ipairs(cards) do
         if not key or key == card.key then
-            local left = card.memory - peak
-            local verdict = left < 0 and "does not fit"
-                or ended and ("fits, %s left"):format(size(left))
+            local it = lacks[card.memory]
+            local verdict = it and lack(it)
+                or ended and ("fits, %s left"):format(size(card.memory - peak))
                 or "unknown: the script ended early"
-            fits = fits or left >= 0 and ended
+            fits = fits or not it and ended
             rows[#rows + 1] = { card.name, size(card.memory),
                 ("%.1f %%"):format(100 * peak / card.memory), verdict }
         end
@@ -105,8 +114,17 @@ local given, at = command.read(args)
 if not given then return at end
 if not args[at] then return command.refuse "expected a script" end
 
--- Its memory is more than any host's.
-sim.card = { name = "card without a limit", like = "h200", memory = 1e18 }
+local UNLIMITED <const> = 1e18 -- more than any host's
+local memories = {}
+for _, card in ipairs(cards) do
+    if (not given["--card"] or given["--card"] == card.key)
+        and memories[#memories] ~= card.memory then
+        memories[#memories + 1] = card.memory
+    end
+end
+memories[#memories + 1] = UNLIMITED
+sim.card = { name = "card that grows", like = "h200" }
+grow(memories)
 profile.start { memory = true, limit = given["--max-events"] }
 command.after_script(function(ok, began)
     local stopped, prof = pcall(profile.stop)

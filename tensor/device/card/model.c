@@ -79,6 +79,11 @@ bool gp_model_set(const gp_card *to) {
     return true;
 }
 
+void gp_model_set_memory(double bytes) {
+    card.figure[GP_FIGURE_memory] = bytes;
+    gp_device_each(new_limit, NULL);
+}
+
 void gp_model_set_host(uint64_t ns) {
     host_ns = ns;
     if (gp_model_card()) gp_clock_count_ops(ns);

@@ -12,6 +12,8 @@
 bool gp_model_set(const gp_card *card);
 /* The card, NULL: none is modelled. Good until the next gp_model_set. */
 const gp_card *gp_model_card(void);
+/* Gives the card that much memory, at any time. */
+void gp_model_set_memory(double bytes);
 /* The host's time for an op, while a card is modelled, in place of what it takes here; 0: that.
  * Then a program's times are the same on any machine: the cpu's work takes what it costs by the
  * host's rates, and Lua what its instructions do. */

@@ -31,7 +31,8 @@ static int by_number(const void *a, const void *b) {
 /* ---- collectives ---- */
 
 static bool is_collective(const kineto_event *e) {
-    return e->kind == KINETO_KERNEL && !strncmp(e->name, "nccl", 4);
+    return e->kind == KINETO_COLLECTIVE ||
+           (e->kind == KINETO_KERNEL && !strncmp(e->name, "nccl", 4));
 }
 
 static int by_start(const void *a, const void *b) {

@@ -8,15 +8,16 @@
 #include <string.h>
 
 #include "profile/replay/timeline.h"
+#include "profile/show/usage.h"
 
 /* An event of a thread that can be open. */
 typedef struct entry {
     const gp_rec *rec;
     uint64_t end;
-    int up;                /* the one around it; -1: none */
-    bool queues, encloses; /* it queued work; or one within it did */
-    bool loader;           /* it is a loader's, or within one of those */
-    bool sets_up;          /* it is of GP_HOST_SETUP */
+    int up;               /* the one around it; -1: none */
+    int queues, encloses; /* what it queued; and what it did and those within it */
+    bool loader;          /* it is a loader's, or within one of those */
+    bool sets_up;         /* it is of GP_HOST_SETUP */
     uint64_t own, idle; /* its time, of ops outside of ops, waits and calls of the set-up in it; of
                            that, while no device worked */
 } entry;
@@ -39,8 +40,12 @@ typedef struct builder {
     gp_run *run;
     change *change;
     int n, nchanges;
-    bool has_ops, ok;
+    bool has_ops, has_device, ok;
 } builder;
+
+int gp_queued_where(const gp_rec *work) {
+    return gp_rec_runs_on_host(work) ? GP_QUEUED_HOST : GP_QUEUED_DEVICE;
+}
 
 static bool is_loader(const gp_rec *r) {
     return r->kind == GP_REC_REGION && (gp_is_batch_request(r) || !strcmp(r->name, GP_LOADER_MAKE));
@@ -97,7 +102,7 @@ static void gather(builder *b, const gp_track *track) {
         b->entry[b->n++] = (entry){.rec = r,
                                    .end = end,
                                    .up = -1,
-                                   .queues = event >= 0 && b->by->queues[event],
+                                   .queues = event < 0 ? 0 : b->by->queues[event],
                                    .loader = is_loader(r),
                                    .sets_up = is_first_use(b, r),
                                    .own = end - r->t0,
@@ -176,8 +181,8 @@ static void find_enclosing(builder *b) {
         if (last >= 0) e->sets_up |= b->entry[last].sets_up;
         last = i;
         if (!e->queues) continue;
-        for (int up = i; up >= 0 && !b->entry[up].encloses; up = b->entry[up].up)
-            b->entry[up].encloses = true;
+        for (int up = i; up >= 0 && (e->queues & ~b->entry[up].encloses); up = b->entry[up].up)
+            b->entry[up].encloses |= e->queues;
     }
 }
 
@@ -237,7 +242,7 @@ static void find_first_uses(const builder *b, entry **op, int n) {
     for (int i = 0; i < n; i++) {
         bool first = i == 0 || op[i]->rec->shapes != op[i - 1]->rec->shapes;
         bool slow = op[i]->idle >= GP_SETUP_NS && op[i]->idle / GP_FIRST_USE >= usual;
-        if (first && slow && op[i]->encloses) op[i]->sets_up = true;
+        if (first && slow && op[i]->encloses & GP_QUEUED_DEVICE) op[i]->sets_up = true;
     }
 }
 
@@ -287,8 +292,9 @@ static gp_host_activity part_of(const builder *b, int i) {
     if (e->loader) return GP_HOST_LOADER;
     if (e->sets_up) return GP_HOST_SETUP;
     if (!is_op(e)) return GP_HOST_LAUNCH;
-    bool quick = b->t->ncommands && e->end - e->rec->t0 < GP_CPU_OP_NS;
-    bool launches = e->encloses || quick || (b->t->ncommands && !computes(b, e->rec->name));
+    bool quick = e->end - e->rec->t0 < GP_CPU_OP_NS || !computes(b, e->rec->name);
+    if (e->queues == GP_QUEUED_HOST) return GP_HOST_COLLECTIVE;
+    bool launches = e->encloses & GP_QUEUED_DEVICE || (b->has_device && quick);
     return launches ? GP_HOST_LAUNCH : GP_HOST_CPU;
 }
 
@@ -344,7 +350,7 @@ static int compare_changes(const void *a, const void *b) {
 
 static gp_host_activity first_of(const builder *b, const int *threads) {
     static const gp_host_activity order[] = {GP_HOST_LOADER, GP_HOST_SETUP, GP_HOST_LAUNCH,
-                                             GP_HOST_CPU};
+                                             GP_HOST_CPU, GP_HOST_COLLECTIVE};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (threads[order[i]] > 0) return order[i];
     return b->has_ops ? GP_HOST_SCRIPT : GP_HOST_LAUNCH;
@@ -370,6 +376,7 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     size_t most = 1;
     builder b = {.t = t, .by = by, .has_ops = !t->p->foreign};
     for (int i = 0; i < t->nhost; i++) b.has_ops |= t->host[i]->kind == GP_REC_OP;
+    for (int i = 0; i < t->ncommands; i++) b.has_device |= !gp_rec_runs_on_host(t->command[i].rec);
     for (const gp_track *track = t->p->host; track; track = track->next)
         for (gp_at at = gp_first(track); gp_next(&at);) most++;
     b.entry = malloc(most * sizeof *b.entry);

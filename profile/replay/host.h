@@ -14,7 +14,8 @@ typedef enum gp_host_activity {
     GP_HOST_SETUP,  /* in a call of a device's runtime beside which no device worked, and which is
                        long, or makes memory, a stream or a graph, or loads code; in the
                        first run of an op that took far longer than the others; in a first use */
-    GP_HOST_LOADER, /* it made a loader's batch, or waited for one */
+    GP_HOST_COLLECTIVE, /* in an op that queued a collective which the host runs */
+    GP_HOST_LOADER,     /* it made a loader's batch, or waited for one */
     GP_HOST_ACTIVITIES
 } gp_host_activity;
 
@@ -54,11 +55,15 @@ typedef struct gp_host_part {
     bool computes; /* rec is an op of an own record, and queues nothing: the time is its own */
 } gp_host_part;
 
-/* Events with ids, which increase, whether each queued a command, and, which gp_host_parts sets,
- * whether each is of GP_HOST_SETUP. */
+/* What an event queued: commands of a device, and collectives that the host runs. */
+enum { GP_QUEUED_DEVICE = 1, GP_QUEUED_HOST = 2 };
+int gp_queued_where(const gp_rec *work);
+
+/* Events with ids, which increase, what each queued, and, which gp_host_parts sets, whether each is
+ * of GP_HOST_SETUP. */
 typedef struct gp_queueing {
     const gp_rec *const *event;
-    const bool *queues;
+    const uint8_t *queues;
     bool *sets_up;
     int n;
 } gp_queueing;

@@ -1,5 +1,6 @@
 /* The alpha-beta model of collectives. */
 #include "profile/replay/network.h"
+#include "profile/show/usage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -122,8 +123,7 @@ gp_algorithm gp_network_recorded(const gp_timeline *t) {
 static const char prefix[] = "dist_";
 
 bool gp_is_collective(const gp_command *c) {
-    return c->rec->kind == GP_REC_KERNEL &&
-           (!strncmp(c->rec->name, prefix, sizeof prefix - 1) || !strncmp(c->rec->name, "nccl", 4));
+    return c->rec->kind == GP_REC_KERNEL && gp_rec_is_collective(c->rec);
 }
 
 /* The ranks of the group that a collective's name has after it, as "dist.barrier (ranks 0, 2)"; 0:

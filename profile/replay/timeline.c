@@ -20,7 +20,7 @@ typedef struct builder {
     gp_timeline *t;
     const gp_rec **event; /* with ids, which increase */
     span *wait;           /* in the order of their ends */
-    bool *queues;         /* by event: whether it queued a command, */
+    uint8_t *queues;      /* by event: what it queued, as gp_queueing, */
     bool *sets_up;        /* and is of GP_HOST_SETUP */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
     gp_host_part *parts;  /* what the host did beside its waits */
@@ -144,7 +144,7 @@ static bool gather_commands(builder *b) {
             gp_command *c = &t->command[t->ncommands++];
             int e = gp_event_by_id(b->event, b->nevents, r->id);
             *c = (gp_command){.rec = r, .previous = -1, .orders = -1, .after = -1, .meeting = -1};
-            if (e >= 0) c->host = b->event[e], b->queues[e] = true;
+            if (e >= 0) c->host = b->event[e], b->queues[e] |= gp_queued_where(r);
             if (e >= 0 && !t->p->foreign) c->op = op_of(b, e);
             c->launch = launched(b, r, c->host);
             if ((c->stream = stream_of(t, r->where)) < 0) return false;

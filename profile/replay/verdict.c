@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/show/usage.h"
+
 /* ---- what the record owes to each cause ---- */
 
 /* A part of what is owed to a cause; or the sum of several. */
@@ -66,6 +68,12 @@ static void add_host(ledger *l, gp_host_activity part, const gp_rec *op, uint64_
     else add(l, gp_host_activity_cause(part), op, NULL, from, to - from);
 }
 
+/* Whether a wait is for a collective that is on the record, and counts there. */
+static bool awaits_collective(const gp_timeline *t, const gp_step_at *s) {
+    bool known = gp_wait_cause(s->rec) == GP_CAUSE_collectives && s->command >= 0;
+    return known && gp_rec_is_collective(t->command[s->command].rec);
+}
+
 static void add_steps(ledger *l) {
     const gp_timeline *t = l->t;
     gp_host_activity part = GP_HOST_SCRIPT;
@@ -79,7 +87,8 @@ static void add_steps(ledger *l) {
         at = s->t1;
         if (s->kind == GP_STEP_OWNER) part = s->part, op = s->rec;
         else if (s->kind == GP_STEP_TAKE) add(l, GP_CAUSE_loader, s->rec, NULL, s->t, s->t1 - s->t);
-        else add(l, gp_wait_cause(s->rec), s->rec, NULL, s->t, s->t1 - s->t);
+        else if (!awaits_collective(t, s))
+            add(l, gp_wait_cause(s->rec), s->rec, NULL, s->t, s->t1 - s->t);
     }
 }
 
@@ -87,8 +96,9 @@ static void add_work(ledger *l) {
     const gp_timeline *t = l->t;
     for (int i = 0; i < t->ncommands; i++) {
         const gp_command *c = &t->command[i];
-        l->v->work++;
-        l->v->queued += c->host != NULL;
+        bool device = !gp_rec_runs_on_host(c->rec);
+        l->v->work += device;
+        l->v->queued += device && c->host != NULL;
         uint64_t begun = c->rec->t0;
         add(l, gp_work_cause(c->rec), c->rec, NULL, begun, c->end - begun - c->first_use);
         add(l, GP_CAUSE_setup, c->rec, NULL, begun, c->first_use);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/show/usage.h"
 #include "profile/show/waves.h"
 
 /* A host event in the tree. Children have larger indices than their parents. */
@@ -170,7 +171,8 @@ static node *op_of(sweep *s, node *nd) {
 static void add_device(sweep *s, const gp_rec *r, node *nd) {
     int64_t ns = (int64_t)(r->t1 - r->t0);
     const gp_device *dev = ((gp_stream *)r->where)->dev;
-    const char *kind = dev->vt->on_host ? "fork" : dev->vt->kind; /* the cpu's own are the host's */
+    const char *kind = dev->vt->kind; /* the cpu's own are the host's */
+    if (dev->vt->on_host) kind = gp_rec_runs_on_host(r) && s->p->foreign ? "comm" : "fork";
     s->kind = !s->kind || s->kind == kind ? kind : "device";
     if (r->kind == GP_REC_MOVED) s->copies += ns;
     if (nd) nd->self[GP_DEV] += ns;

@@ -294,7 +294,9 @@ static void foot_of_device(FILE *f, const table *t) {
             gp_table_time((double)r->busy, a, sizeof a),
             gp_table_time((double)(r->busy - r->copies), b, sizeof b),
             gp_table_time((double)r->copies, c, sizeof c));
-    if (!strcmp(r->kind, "fork"))
+    if (!strcmp(r->kind, "comm"))
+        fprintf(f, "COMM is the time of collectives that other threads of the host ran\n");
+    else if (!strcmp(r->kind, "fork"))
         fprintf(f, "FORK is the time of forked ops, on the cpu's worker threads, and of those that "
                    "backward ran after queuing these\n");
     else if (p->modelled)

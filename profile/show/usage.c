@@ -162,7 +162,14 @@ bool gp_waits_known(const gp_prof *p) {
 
 bool gp_rec_is_collective(const gp_rec *r) {
     const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
-    return !strncmp(name, "nccl", 4) || !strncmp(name, "dist_", 5);
+    static const char *const begin[] = {"nccl", "dist_", "gloo:", "mpi:", "ucc:"};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (!strncmp(name, begin[i], strlen(begin[i]))) return true;
+    return false;
+}
+
+bool gp_rec_runs_on_host(const gp_rec *r) {
+    return gp_rec_is_collective(r) && ((const gp_stream *)r->where)->dev->vt->on_host;
 }
 
 static int by_start(const void *a, const void *b) {
@@ -351,6 +358,7 @@ gp_wait_cost gp_wait_cost_of(const gp_usage *u, int rank, const gp_rec *wait) {
         busy |= at > 0 && s->reach[at - 1] > end;
         if (at < n && u->work[s->from + at].rec->t0 < next) next = u->work[s->from + at].rec->t0;
     }
+    if (wait->why == GP_WHY_collective && on->dev->vt->on_host) return c; /* no device waited */
     if (!busy && next != UINT64_MAX) c.idle = next - end < most ? next - end : most;
     return c;
 }

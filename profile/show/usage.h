@@ -8,6 +8,8 @@
 
 /* Whether r is a kernel that communicates with other ranks, by its name. */
 bool gp_rec_is_collective(const gp_rec *r);
+/* Whether it is one that a thread of the host runs, and no device. */
+bool gp_rec_runs_on_host(const gp_rec *work);
 
 /* A kernel or a copy. */
 typedef struct gp_work {

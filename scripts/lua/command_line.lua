@@ -150,6 +150,11 @@ end
 
 -- ---- profiles ----
 
+local function computes(devices)
+    for _, d in ipairs(devices) do if d.compute > 0 or d.copies > 0 then return true end end
+    return false
+end
+
 --- What a profile shows at a glance, as text: the verdict, its ops, who waited, and what devices
 --- did; of several ranks, who waited for whom before those.
 function M.summary(prof, group, limit, sort, several)
@@ -166,7 +171,7 @@ function M.summary(prof, group, limit, sort, several)
     local met = several and prof:collectives() or {}
     if #met > 0 or met.unpaired then add("Collectives", tostring(met)) end
     add("Ops", prof:table { group = group, limit = limit or 15,
-        sort = sort or #devices > 0 and "self_device_time_total" or "self_cpu_time_total" })
+        sort = sort or computes(devices) and "self_device_time_total" or "self_cpu_time_total" })
     add("Waits of the host", tostring(waits))
     local savings = verdict and prof:savings() or {}
     if #savings > 0 then add("What the waits cost", tostring(savings)) end

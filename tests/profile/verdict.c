@@ -225,7 +225,7 @@ static void work(void) {
     waits(p, GP_WHY_collective, 5, 3, 281);
     gp_verdict v = of(p, 281);
     is(&v, GP_CAUSE_copies, 49, 50, "a copy"); /* the kernel after it is queued at 2 */
-    is(&v, GP_CAUSE_collectives, 200, 478, "a collective, and the wait for it");
+    is(&v, GP_CAUSE_collectives, 200, 200, "a collective, with the wait for it");
     is(&v, GP_CAUSE_kernels, 30, 30, "a kernel");
     is(&v, GP_CAUSE_waits, 0, 0, "the wait for the collective is none of those");
     gp_prof_free(p);

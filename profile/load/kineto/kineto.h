@@ -13,8 +13,10 @@ typedef enum kineto_kind {
     KINETO_CALL, /* of the runtime or the driver */
     KINETO_PYTHON,
     KINETO_KERNEL,
-    KINETO_COPY, /* or fill */
-    KINETO_SYNC, /* on the device: a call of the same correlation waited for it */
+    KINETO_COPY,       /* or fill */
+    KINETO_SYNC,       /* on the device: a call of the same correlation waited for it */
+    KINETO_COLLECTIVE, /* that a thread of the host runs */
+    KINETO_JOIN,       /* a thread waited for one; these are not in the file */
     KINETO_MEMORY
 } kineto_kind;
 
@@ -81,6 +83,12 @@ bool gp_kineto_sort(const kineto *k, int **events, int **threads);
 /* Adds k's events as those of a rank to p, with their times moved by `shift` ns, and advances *ids,
  * the ids given so far. several: p has other ranks, too. False with a message. */
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);
+
+/* Whether a region of that name is a collective that the host runs. */
+bool gp_kineto_is_collective(const char *name);
+/* Finds out what queued k's collectives, which get its external id and a stream of the host's, and
+ * adds the waits for them. False with a message. */
+bool gp_kineto_collectives(kineto *k);
 
 /* What a call of the runtime waits for by its nature. FREE: as DEVICE, and gives memory back. */
 typedef enum kineto_awaits {

@@ -274,7 +274,7 @@ static void set_stream(kineto_event *e, const fields *f) {
     int64_t device = f->device, stream = f->stream;
     if (device == KINETO_NONE) gp_json_text_int(&f->pid, &device);
     if (stream == KINETO_NONE) gp_json_text_int(&f->tid, &stream);
-    e->device = small(device);
+    e->device = device < 0 ? KINETO_NONE : small(device);
     e->stream = small(stream);
 }
 
@@ -330,6 +330,7 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
     kineto_event *e = name ? new_event(k) : NULL;
     if (!e) return false;
     if (kind == KINETO_OP && gp_kineto_is_region(name)) kind = KINETO_REGION;
+    if (kind == KINETO_REGION && gp_kineto_is_collective(name)) kind = KINETO_COLLECTIVE;
     *e = (kineto_event){.t0 = f->ts,
                         .dur = f->dur < 0 ? 0 : f->dur,
                         .name = name,
@@ -342,6 +343,7 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
     k->clamped += f->dur < 0;
     if (kind == KINETO_KERNEL) set_waves(e, f);
     if (kind == KINETO_SYNC) e->bytes = f->waits_for, e->at = f->record;
+    if (kind == KINETO_COLLECTIVE) return e->device = -1, true;
     if (on_device(kind)) return set_stream(e, f), true;
     if (kind == KINETO_MEMORY) set_memory(k, e, f);
     return set_host(k, e, f);
@@ -488,6 +490,7 @@ bool gp_kineto_read(kineto *k) {
     if (!found)
         return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
     end_regions(k);
+    if (!gp_kineto_collectives(k)) return false;
     if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;
     return k->n || gp_json_fail(k->j, "no event of the kinds that torch.profiler writes");
 }

@@ -5,7 +5,8 @@
 #include "profile/load/kineto/kineto.h"
 
 bool gp_kineto_on_host(const kineto_event *e) {
-    return e->kind != KINETO_KERNEL && e->kind != KINETO_COPY && e->kind != KINETO_SYNC;
+    return e->kind != KINETO_KERNEL && e->kind != KINETO_COPY && e->kind != KINETO_SYNC &&
+           e->kind != KINETO_COLLECTIVE;
 }
 
 void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1) {

@@ -48,9 +48,10 @@ bool gp_kineto_reason(const char *what, const char *copy, gp_rec *r) {
 
 const char *gp_load_advice(const char *what) {
     const struct reason *row = find(what);
-    for (int i = 0; !row && i < REASONS; i++) { /* "profiler: cudaDeviceSynchronize" */
+    for (int i = 0; !row && i < REASONS; i++) { /* "profiler: cudaDeviceSynchronize", "gloo:send" */
         size_t n = strlen(reasons[i].what);
-        bool begins = n && reasons[i].what[n - 1] == ' ' && !strncmp(reasons[i].what, what, n);
+        bool open = n && strchr(" :", reasons[i].what[n - 1]);
+        bool begins = open && !strncmp(reasons[i].what, what, n);
         if (begins) row = &reasons[i];
     }
     return (row ? row : find(""))->advice;

@@ -15,9 +15,11 @@ end
 
 -- ---- the ranks' events ----
 
+local COLLECTIVES <const> = { "^dist_", "^nccl", "^gloo:", "^mpi:", "^ucc:" }
 local function is_collective(e)
     local name = e.kernel or e.name
-    return name:find "^dist_" ~= nil or name:find "^nccl" ~= nil
+    for _, begin in ipairs(COLLECTIVES) do if name:find(begin) then return true end end
+    return false
 end
 local function is_message(e) return e.name:find "_send$" ~= nil or e.name:find "_recv$" ~= nil end
 

@@ -67,7 +67,7 @@ end
 -- What is said of those lines: of a trace of PyTorch, the first line of a function stands for those
 -- of its lines that call no function of Python's, as x[mask].
 local function head_of_reads(foreign)
-    return ("nothing waits on the CPU; these lines would make the host wait on a card that has \z
+    return ("nothing waits for a device; these lines would make the host wait on a card that has \z
         their tensors (by what they call, not measured; copies by to() and cpu()%s, which copy \z
         nothing here, are not among them%s)"):format(foreign and ", and tolist()" or "",
         foreign and "; where the trace does not have the line, it is the function's first" or "")
@@ -98,6 +98,7 @@ function Sync.__tostring(list)
             first of its function"
     end
     out[#out + 1] = fit.safe("times: " .. list.kind)
+    if #list.reads > 0 then out[#out + 1] = on_a_card(list.reads) end
     return head .. table.concat(out, "\n")
 end
 

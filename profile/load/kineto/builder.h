@@ -1,0 +1,62 @@
+/* A record while it is made of a trace: build.c makes it, host.c the part of the host's threads. */
+#ifndef GP_LOAD_KINETO_BUILDER_H
+#define GP_LOAD_KINETO_BUILDER_H
+
+#include "profile/load/kineto/kineto.h"
+#include "profile/load/kineto/map.h"
+
+enum { KINETO_DEPTH = 1024 }; /* of nested host events; deeper ones enclose nothing */
+
+/* An open event of the host. */
+typedef struct kineto_open {
+    const kineto_event *e;
+    gp_rec *rec;                  /* of an op or a region */
+    const gp_stack *base, *stack; /* PYTHON: the lines that called, and with its own */
+    const char *module;           /* PYTHON: "Net_0.Linear_1", the module that runs; NULL */
+    int python, region;           /* the innermost open ones, itself included; -1: none */
+    bool reads;                   /* OP: it has been noted as what would wait on a card */
+} kineto_open;
+
+typedef struct kineto_builder {
+    kineto *k;
+    gp_prof *p;
+    int rank;
+    bool several;
+    int64_t shift;
+    uint64_t *ids;
+    kineto_map calls, work, syncs,
+        ops;           /* by correlation; ops: by external id, where work needs them */
+    kineto_map first;  /* the first run of each op, by its name */
+    int64_t last_sync; /* when the host began to wait for a whole device last */
+    int64_t last_op;   /* when the last op, or call that queues work, was over */
+    bool runs;         /* there are any */
+    bool has_work;     /* a device ran something */
+    int *order;        /* events: of the host by thread and time, then the devices' */
+    int *thread;       /* threads in the order of their tracks */
+    const char *kind;
+    gp_device *device[64]; /* by number, those that were met */
+    gp_track *track;
+    kineto_open open[KINETO_DEPTH];
+    int depth;
+    gp_stream *last;  /* of the last work that the thread queued; NULL */
+    const char *copy; /* the last copy that it queued, NULL: none; and when */
+    int64_t copied_at;
+    int batches;  /* that loaders handed out */
+    int printing; /* as gp_kineto_printing */
+} kineto_builder;
+
+static inline bool kineto_no_memory(kineto_builder *b) {
+    return gp_json_fail(b->k->j, "out of memory");
+}
+static inline int64_t kineto_end(const kineto_event *e) { return e->t0 + e->dur; }
+
+/* device -1: the host's own. NULL after a failure. */
+gp_device *kineto_device_at(kineto_builder *b, int device);
+/* stream -1: of a wait for all of a device. NULL after a failure. */
+gp_stream *kineto_stream_at(kineto_builder *b, int device, int stream);
+/* A new event with e's name and times; NULL after a failure. */
+gp_rec *kineto_append(kineto_builder *b, gp_track *t, const kineto_event *e, gp_rec_kind kind);
+/* Adds an event of the thread whose track is b->track, in the order of their starts. */
+bool kineto_add_host(kineto_builder *b, kineto_event *e);
+
+#endif

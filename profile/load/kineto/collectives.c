@@ -1,0 +1,207 @@
+/* Collectives that other threads of the host run, as gloo's do: a trace has each as a region of the
+ * thread that ran it, and nothing of who queued it and who waited for it. They become work of the
+ * host's streams, queued by the ops "c10d::…" in their order; and a thread waited for one where
+ * nothing happened on it until that had ended. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load/kineto/kineto.h"
+
+/* A wait ends at most LATE ns after its collective, or 1/TAIL of the time that it waited: a thread
+ * that does something else meanwhile rarely ends just then. */
+enum { LATE = 200000, TAIL = 20, STREAMS = 1024 };
+
+/* Something begins or ends on a thread. */
+typedef struct moment {
+    int64_t t;
+    int op, collective; /* by how much it changes the numbers of ops that are open, but for those
+                           that queue collectives; and of those */
+} moment;
+
+typedef struct finder {
+    kineto *k;
+    int *order, *thread; /* as gp_kineto_sort sets them */
+    int *run;            /* collectives, by their ends */
+    int nrun;
+    moment *moment;
+    kineto_event *wait;
+    int nmoments, nwaits;
+} finder;
+
+static const char *const runners[] = {"gloo:", "mpi:", "ucc:"};
+
+bool gp_kineto_is_collective(const char *name) {
+    for (size_t i = 0; i < sizeof runners / sizeof *runners; i++)
+        if (!strncmp(name, runners[i], strlen(runners[i]))) return true;
+    return false;
+}
+
+static int64_t end_of(const kineto_event *e) { return e->t0 + e->dur; }
+
+static bool queues(const kineto_event *e) {
+    return e->kind == KINETO_OP && !strncmp(e->name, "c10d::", 6);
+}
+
+static int compare_starts(const void *a, const void *b, void *k) {
+    int i = *(const int *)a, j = *(const int *)b;
+    const kineto_event *x = &((const kineto *)k)->event[i], *y = &((const kineto *)k)->event[j];
+    if (x->t0 != y->t0) return x->t0 < y->t0 ? -1 : 1;
+    return i - j;
+}
+
+static int compare_ends(const void *a, const void *b, void *k) {
+    int i = *(const int *)a, j = *(const int *)b;
+    int64_t x = end_of(&((const kineto *)k)->event[i]), y = end_of(&((const kineto *)k)->event[j]);
+    return x != y ? (x < y ? -1 : 1) : i - j;
+}
+
+/* ---- who queued what ---- */
+
+static char next_letter(const char **p) {
+    while (**p && !isalpha((unsigned char)**p)) (*p)++;
+    return **p ? (char)tolower((unsigned char)*(*p)++) : 0;
+}
+
+/* Whether "c10d::allreduce_" queues "gloo:all_reduce": either's letters begin with the other's. */
+static bool is_queued_by(const char *collective, const char *op) {
+    const char *x = strchr(collective, ':') + 1, *y = op + 6;
+    for (;;) {
+        char a = next_letter(&x), b = next_letter(&y);
+        if (!a || !b) return true;
+        if (a != b) return false;
+    }
+}
+
+/* Gives each collective the external id of its op, and a stream that is free when it begins. op:
+ * those that queue, by their starts. */
+static void link_all(kineto *k, const int *run, int nrun, int *op, int nop) {
+    int64_t busy[STREAMS] = {0};
+    for (int i = 0; i < nrun; i++) {
+        kineto_event *c = &k->event[run[i]];
+        int s = 0, from = 0;
+        while (s < STREAMS - 1 && busy[s] > c->t0) s++;
+        busy[s] = end_of(c), c->stream = s + 1;
+        c->correlation = c->external = -1;
+        while (from < nop && op[from] < 0) from++;
+        for (int m = from; m < nop && (op[m] < 0 || k->event[op[m]].t0 <= c->t0); m++) {
+            if (op[m] < 0 || !is_queued_by(c->name, k->event[op[m]].name)) continue;
+            c->external = k->event[op[m]].external;
+            op[m] = -1;
+            break;
+        }
+    }
+}
+
+/* ---- who waited ---- */
+
+static int by_time(const void *a, const void *b) {
+    const moment *x = a, *y = b;
+    return (x->t > y->t) - (x->t < y->t);
+}
+
+/* The moments of the thread of order[i]; *i becomes the next thread's first. */
+static void gather(finder *f, int *i) {
+    const kineto *k = f->k;
+    int thread = k->event[f->order[*i]].thread;
+    f->nmoments = 0;
+    for (; *i < k->n; (*i)++) {
+        const kineto_event *e = &k->event[f->order[*i]];
+        if (!gp_kineto_on_host(e) || e->thread != thread) break;
+        int collective = queues(e), op = e->kind == KINETO_OP && !collective;
+        if (!strncmp(e->name, "autograd::", 10))
+            op = 0; /* they call what the script has hooked in */
+        f->moment[f->nmoments++] = (moment){e->t0, op, collective};
+        f->moment[f->nmoments++] = (moment){end_of(e), -op, -collective};
+    }
+    qsort(f->moment, (size_t)f->nmoments, sizeof *f->moment, by_time);
+}
+
+/* The collective that ended last by t; NULL: none. */
+static const kineto_event *ended_by(const finder *f, int64_t t) {
+    int lo = 0, hi = f->nrun;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (end_of(&f->k->event[f->run[mid]]) <= t) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo ? &f->k->event[f->run[lo - 1]] : NULL;
+}
+
+/* From a to b nothing happened on the thread. */
+static void add_wait(finder *f, int thread, int64_t a, int64_t b, bool in_op) {
+    const kineto_event *c = ended_by(f, b);
+    if (!c || end_of(c) <= a) return;
+    int64_t from = c->t0 > a ? c->t0 : a, waited = end_of(c) - from, late = b - end_of(c);
+    if (!in_op && late > LATE && late > waited / TAIL) return;
+    f->wait[f->nwaits++] = (kineto_event){.t0 = from,
+                                          .dur = b - from,
+                                          .name = c->name,
+                                          .correlation = -1,
+                                          .external = -1,
+                                          .thread = thread,
+                                          .device = c->device,
+                                          .stream = c->stream,
+                                          .kind = KINETO_JOIN};
+}
+
+static void find_waits(finder *f) {
+    const kineto *k = f->k;
+    for (int i = 0; i < k->n && gp_kineto_on_host(&k->event[f->order[i]]);) {
+        int thread = k->event[f->order[i]].thread, op = 0, collective = 0;
+        gather(f, &i);
+        for (int m = 0; m + 1 < f->nmoments; m++) {
+            int64_t a = f->moment[m].t, b = f->moment[m + 1].t;
+            op += f->moment[m].op, collective += f->moment[m].collective;
+            if (b > a && !op) add_wait(f, thread, a, b, collective > 0);
+        }
+    }
+}
+
+/* ---- the trace ---- */
+
+static bool append_waits(finder *f) {
+    kineto *k = f->k;
+    size_t n = (size_t)(k->n + f->nwaits);
+    kineto_event *more = f->nwaits ? realloc(k->event, n * sizeof *more) : k->event;
+    if (!more) return false;
+    k->event = more, k->capacity = (int)n;
+    for (int i = 0; i < f->nwaits; i++) k->event[k->n++] = f->wait[i];
+    return true;
+}
+
+static bool find(finder *f, int *op) {
+    kineto *k = f->k;
+    int nop = 0;
+    for (int i = 0; i < k->n; i++) {
+        if (k->event[i].kind == KINETO_COLLECTIVE) f->run[f->nrun++] = i;
+        if (queues(&k->event[i])) op[nop++] = i;
+    }
+    qsort_r(f->run, (size_t)f->nrun, sizeof *f->run, compare_starts, k);
+    qsort_r(op, (size_t)nop, sizeof *op, compare_starts, k);
+    link_all(k, f->run, f->nrun, op, nop);
+    qsort_r(f->run, (size_t)f->nrun, sizeof *f->run, compare_ends, k);
+    if (!gp_kineto_sort(k, &f->order, &f->thread)) return false;
+    find_waits(f);
+    return append_waits(f);
+}
+
+bool gp_kineto_collectives(kineto *k) {
+    finder f = {.k = k};
+    size_t n = (size_t)k->n + 1;
+    bool any = false;
+    for (int i = 0; i < k->n; i++) any |= k->event[i].kind == KINETO_COLLECTIVE;
+    if (!any) return true;
+    int *op = malloc(n * sizeof *op);
+    f.run = malloc(n * sizeof *f.run);
+    f.moment = malloc(2 * n * sizeof *f.moment);
+    f.wait = malloc(2 * n * sizeof *f.wait);
+    bool ok = op && f.run && f.moment && f.wait && find(&f, op);
+    free(op);
+    free(f.run);
+    free(f.moment);
+    free(f.wait);
+    free(f.order);
+    free(f.thread);
+    return ok || gp_json_fail(k->j, "out of memory");
+}

@@ -1,0 +1,97 @@
+--!plain
+-- Traces of torch.profiler whose collectives other threads of the host run, as gloo's do: who
+-- queued them, who waited, and what they cost. Times are worked out by hand.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local folder = os.getenv "TMPDIR" or "/tmp"
+local function write(trace, name)
+    local path = folder .. "/" .. name
+    local f <close> = assert(io.open(path, "wb"))
+    f:write(trace:text())
+    return path
+end
+local function load(trace) return g.profile.load(write(trace, "gloo.json")) end
+local function owed(prof)
+    local out = {}
+    for _, row in ipairs(prof:verdict()) do out[row.cause] = row end
+    return out
+end
+
+-- The main thread computes for 1 ms, queues an all_reduce in 50 us, computes for 1 ms beside it,
+-- does nothing until 10 us after its end at `ends`, and computes for 1 ms.
+local RUNNER <const> = 99
+local function step(ends, from, r)
+    r, from = r or made.trace { no_device = true }, from or 0
+    local id = #r.events + 1
+    r:op("aten::mm", from, 1000)
+    r:op("c10d::allreduce_", from + 1000, 50, { ["External id"] = id })
+    r:region("gloo:all_reduce", from + 1040, ends - 1040, RUNNER)
+    r:op("aten::mm", from + 1050, 1000)
+    r:op("aten::add", from + ends + 10, 1000)
+    return r
+end
+local p = load(step(4040))
+local by = owed(p)
+t.is(p.wall_ns, 5050000, "5.05 ms")
+t.is({ by.collectives.ns, by.collectives.name }, { 3050000, "c10d::allreduce_" },
+    "3 ms of the collective, and 50 us of its call")
+-- Without them three ops of 1 ms follow each other.
+t.is(by.collectives.worth, 2050000, "what the main thread waited, and its call")
+t.is({ by.cpu.ns, by.script, by.launches, by.waits }, { 3000000 }, "the rest is its ops'")
+local waits = p:sync()
+t.is({ #waits, waits[1].why, waits[1].what, waits[1].waited, waits[1].idle },
+    { 1, "collective", "gloo:all_reduce", 2000000, 0 }, "the wait, for which no device was idle")
+t.ok(waits[1].advice:find "async_op=True", "what to do about it")
+t.ok(tostring(p:verdict()):find "no device but the host ran anything", "gloo is no device")
+t.ok(p:table():find "COMM is the time of collectives that other threads", "nor a fork")
+t.ok(not tostring(waits):find "is not known", "and the waits are known")
+
+-- The thread does something else when it ends: it has not waited. Nor has one whose next op begins
+-- long after it.
+local r = step(4040)
+r:op("aten::exp", 2100, 1940)
+t.is(#load(r):sync(), 0, "an op that goes on beside it is no wait")
+r = made.trace { no_device = true }
+r:op("c10d::allreduce_", 0, 50, { ["External id"] = 1 })
+r:region("gloo:all_reduce", 40, 1000, RUNNER)
+r:op("aten::mm", 2000, 1000)
+p = load(r)
+t.is(#p:sync(), 0, "nor is a script that goes on after it")
+t.is(owed(p).script.ns, 1950000, "which has that time")
+
+-- A call that waits itself (async_op=False), however late its thread wakes.
+r = made.trace { no_device = true }
+r:op("c10d::allreduce_", 0, 3000, { ["External id"] = 1 })
+r:region("gloo:all_reduce", 100, 2000, RUNNER)
+p = load(r)
+t.is({ p:sync()[1].waited, owed(p).collectives.worth }, { 2900000, 3000000 }, "within its call")
+
+-- Two at a time, of two threads: each is queued by the op of its name.
+r = made.trace { no_device = true }
+r:op("c10d::allreduce_", 0, 10, { ["External id"] = 11 })
+r:op("c10d::broadcast_", 20, 10, { ["External id"] = 12 })
+r:region("gloo:broadcast", 30, 1000, RUNNER)
+r:region("gloo:all_reduce", 35, 3000, RUNNER + 1)
+r:op("aten::mm", 40, 5000)
+local queued = {}
+for _, e in ipairs(load(r):events()) do
+    if e.kind == "kernel" then queued[#queued + 1] = e.kernel .. " by " .. e.name end
+end
+table.sort(queued)
+t.is(queued, { "gloo:all_reduce by c10d::allreduce_", "gloo:broadcast by c10d::broadcast_" },
+    "which op queued which")
+
+-- Two ranks, whose second one comes 1 ms later to the all_reduce: they are replayed together.
+local first, second = step(4040), made.trace { no_device = true }
+first.rank, second.rank = 0, 1
+second:op("aten::mm", 0, 2000)
+second:op("c10d::allreduce_", 2000, 50, { ["External id"] = 1 })
+second:region("gloo:all_reduce", 2040, 2000, RUNNER)
+second:op("aten::add", 4050, 1000)
+p = g.profile.load { write(first, "rank0.json"), write(second, "rank1.json") }
+t.ok(p.how:find "aligned by the ends of the collectives", p.how)
+local met = p:collectives()[1]
+t.is({ met.last, met.waited }, { 1, 1000000 }, "the rank that came last")
+t.done()

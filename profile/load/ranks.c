@@ -152,6 +152,20 @@ static int say_cut(const trace *t, int n, char *text, size_t size) {
     return 0;
 }
 
+/* Says how many events were left out, and why the first was. Returns the text's length. */
+static int say_wrong(const trace *t, int n, char *text, size_t size) {
+    int wrong = 0, events = 0;
+    const char *field = NULL;
+    for (int i = 0; i < n; i++) {
+        wrong += t[i].k.wrong, events += t[i].k.events;
+        if (!field) field = t[i].k.wrong_field;
+    }
+    if (!wrong) return 0;
+    return snprintf(text, size, "; %d event%s of %d %s no valid %s, and %s left out", wrong,
+                    wrong == 1 ? "" : "s", events, wrong == 1 ? "has" : "have", field,
+                    wrong == 1 ? "is" : "are");
+}
+
 /* What the table's foot says of where the profile is from. */
 static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool numbered) {
     char text[1400], file[300], device[100], kind[60];
@@ -180,6 +194,7 @@ static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool
     if (clamped)
         at += snprintf(text + at, sizeof text - (size_t)at,
                        "; %d events had a negative duration, and have none", clamped);
+    at += say_wrong(t, n, text + at, sizeof text - (size_t)at);
     return (p->how = gp_intern_add(p->names, text, (size_t)at)) || gp_fail("profile.load: out of "
                                                                            "memory");
 }
@@ -233,7 +248,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     p->t0 = p->done = p->t1 = START;
     p->foreign = true;
     p->no_device = true;
-    for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0;
+    for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0, p->dropped += (uint64_t)t[i].k.wrong;
     for (int i = 0; i < n; i++) p->no_device &= t[i].k.has_list && !t[i].k.has_device;
     p->ranks = n;
     for (int i = 0; i < n; i++) {

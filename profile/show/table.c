@@ -314,7 +314,7 @@ static void foot_of_device(FILE *f, const table *t) {
 
 /* Says which events are in no row. */
 static void foot_of_losses(FILE *f, const gp_prof *p) {
-    if (p->dropped)
+    if (p->dropped && !p->foreign) /* of those `how` says it */
         fprintf(f,
                 "%llu events were dropped, at the limit or for lack of memory: their time is in "
                 "the events around them\n",

@@ -55,6 +55,33 @@ t.error(function() load(HEAD .. first:sub(1, -2)) end, "got the end of the file"
 t.error(function() load(HEAD .. first .. "x" .. second) end, "expected ',' or '%]', got 'x'",
     "damage is no cut")
 
+-- ---- events of wrong types ----
+-- One of three events is left out, and it is said, whatever is wrong with it.
+local good = kernel("k", 1) .. "," .. kernel("k", 3)
+for field, event in pairs {
+    dur = kernel("bad", 2):gsub('"dur":1', '"dur":"abc"'),
+    ts = kernel("bad", 2):gsub('"ts":2', '"ts":[2]'),
+    args = kernel("bad", 2):gsub("}$", ',"args":[1]}'),
+    name = kernel("bad", 2):gsub('"bad"', "7"),
+    ph = kernel("bad", 2):gsub('"X"', "{}"),
+    ["ts and dur"] = kernel("bad", 2):gsub('"dur":1', '"dur":3e14'),
+    fields = "17",
+} do
+    local p = load(HEAD .. event .. "," .. good .. "]}")
+    t.is(p.count, 2, "the others are read: " .. field)
+    t.ok(p.how:find(("; 1 event of 3 has no valid %s, and is left out"):format(field), 1, true),
+        p.how)
+end
+t.ok(not load(HEAD .. good .. "]}").how:find "valid", "nothing is wrong")
+t.is(load(HEAD .. good .. "," .. kernel("k", 5):gsub("}$", ',"args":null}') .. "]}").count, 3,
+    "no arguments are no error")
+t.error(function() load(HEAD .. kernel("k", 1):gsub('"ts":1', '"ts":null') .. "]}") end,
+    "no event that can be read: 1 of 1 have no valid ts", "where nothing is left")
+local bad = {}
+for i = 1, 5 do bad[i] = kernel("bad", i):gsub('"dur":1', '"dur":true') end
+local lacking = load(HEAD .. good .. "," .. table.concat(bad, ",") .. "]}")
+t.ok(lacking:verdict().sentence:find "^no verdict: events were dropped", "most are missing")
+
 -- ---- files of other programs ----
 local function is(text, what, name)
     t.error(function() load(text) end, "damage.json is " .. what, name or what)

@@ -60,10 +60,12 @@ typedef struct kineto {
     bool has_list, has_device; /* a list of devices, and one: in it, by a call of its runtime, or by
                                   memory there */
     bool has_base, has_end, has_shapes, has_stacks, has_lines, has_memory, hip;
-    int rank;           /* -1: not given */
-    const char *device; /* the first device's name; NULL */
-    bool other_devices; /* others have another */
-    int ignored, clamped;
+    int rank;                     /* -1: not given */
+    const char *device;           /* the first device's name; NULL */
+    bool other_devices;           /* others have another */
+    int ignored, clamped, events; /* events: in the file */
+    int wrong; /* events that were left out since a field was missing, or of a wrong type, */
+    const char *wrong_field;  /* that of the first; static */
     int64_t cut;              /* bytes read before the file ended too early; 0: it did not */
     const char *ignored_kind; /* category of the first that was ignored */
 } kineto;

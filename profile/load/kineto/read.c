@@ -1,7 +1,7 @@
 /* Reads torch.profiler's traces: the events of a Chrome trace, as they are. Sources of the names:
  * Kineto's output_json.cpp and ActivityType.cpp, PyTorch's profiler_kineto.cpp; the traces of
  * PyTorch 1.12 to 2.5 that HolisticTraceAnalysis tests with. */
-#include "profile/load/kineto/kineto.h"
+#include "profile/load/kineto/fields.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -46,16 +46,6 @@ static kineto_kind kind_of(const gp_json_text *cat) {
 
 /* ---- threads ---- */
 
-/* A process's or thread's number, or its name, as a text. */
-static bool read_number_text(kineto *k, gp_json_text *t) {
-    if (gp_json_peek(k->j) == '"') return gp_json_string(k->j, t);
-    t->p = k->j->at;
-    t->escaped = false;
-    if (!gp_json_skip(k->j)) return false;
-    t->n = (size_t)(k->j->at - t->p);
-    return true;
-}
-
 /* The thread's index, -1 after a failure. */
 static int thread_of(kineto *k, const gp_json_text *pid, const gp_json_text *tid) {
     const char *p = gp_load_intern_text(k->j, k->names, pid),
@@ -75,184 +65,6 @@ static int thread_of(kineto *k, const gp_json_text *pid, const gp_json_text *tid
     return k->nthreads++;
 }
 
-/* ---- an event's arguments ---- */
-
-/* What was read of an event, in the order of the file. */
-typedef struct fields {
-    gp_json_text ph, cat, name, pid, tid, label;
-    gp_json_text stack, from; /* "Call stack", "CallFrom" */
-    bool has_ts, has_dur;
-    int64_t ts, dur;
-    int64_t correlation, external, device, stream, bytes, total, memory, type, id, waits_for,
-        record, blocks, occupancy;
-    const char *dims, *types; /* where "Input Dims" and "Input type" begin, NULL */
-} fields;
-
-/* An integer, also one in quotes; anything else is read over. */
-static bool read_any_int(kineto *k, int64_t *to) {
-    gp_json_text t;
-    if (!read_number_text(k, &t)) return false;
-    gp_json_text_int(&t, to);
-    return true;
-}
-
-/* A number in thousandths; anything else is read over. */
-static bool read_milli(kineto *k, int64_t *to) {
-    char first = gp_json_peek(k->j);
-    return first >= '0' && first <= '9' ? gp_json_milli(k->j, to) : gp_json_skip(k->j);
-}
-
-static bool read_here(kineto *k, const char **to) {
-    gp_json_peek(k->j);
-    *to = k->j->at;
-    return gp_json_skip(k->j);
-}
-
-static bool read_text_or_skip(kineto *k, gp_json_text *to) {
-    return gp_json_peek(k->j) == '"' ? gp_json_string(k->j, to) : gp_json_skip(k->j);
-}
-
-static bool read_arg(kineto *k, const gp_json_text *key, fields *f) {
-    switch (key->n) {
-    case 4:
-        if (GP_JSON_IS(key, "name")) return read_text_or_skip(k, &f->label);
-        if (GP_JSON_IS(key, "size")) return read_any_int(k, &f->bytes);
-        break;
-    case 5:
-        if (GP_JSON_IS(key, "bytes")) return read_any_int(k, &f->bytes);
-        if (GP_JSON_IS(key, "Bytes")) return read_any_int(k, &f->memory);
-        break;
-    case 6:
-        if (GP_JSON_IS(key, "stream")) return read_any_int(k, &f->stream);
-        if (GP_JSON_IS(key, "device")) return read_any_int(k, &f->device);
-        break;
-    case 8:
-        if (GP_JSON_IS(key, "CallFrom")) return read_text_or_skip(k, &f->from);
-        break;
-    case 9:
-        if (GP_JSON_IS(key, "Device Id")) return read_any_int(k, &f->id);
-        break;
-    case 10:
-        if (GP_JSON_IS(key, "Input Dims")) return read_here(k, &f->dims);
-        if (GP_JSON_IS(key, "Input type")) return read_here(k, &f->types);
-        if (GP_JSON_IS(key, "Call stack")) return read_text_or_skip(k, &f->stack);
-        break;
-    case 11:
-        if (GP_JSON_IS(key, "correlation")) return read_any_int(k, &f->correlation);
-        if (GP_JSON_IS(key, "External id")) return read_any_int(k, &f->external);
-        if (GP_JSON_IS(key, "external id")) return read_any_int(k, &f->external);
-        if (GP_JSON_IS(key, "Device Type")) return read_any_int(k, &f->type);
-        break;
-    case 13:
-        if (GP_JSON_IS(key, "blocks per SM")) return read_milli(k, &f->blocks);
-        break;
-    case 25:
-        if (GP_JSON_IS(key, "est. achieved occupancy %")) return read_milli(k, &f->occupancy);
-        break;
-    case 14:
-        if (GP_JSON_IS(key, "wait_on_stream")) return read_any_int(k, &f->waits_for);
-        break;
-    case 33:
-        if (GP_JSON_IS(key, "wait_on_cuda_event_record_corr_id"))
-            return read_any_int(k, &f->record);
-        break;
-    case 15:
-        if (GP_JSON_IS(key, "Total Allocated")) return read_any_int(k, &f->total);
-        break;
-    default: break;
-    }
-    return gp_json_skip(k->j);
-}
-
-static bool read_args(kineto *k, fields *f) {
-    gp_json_text key;
-    if (gp_json_peek(k->j) != '{') return gp_json_skip(k->j);
-    gp_json_open(k->j, '{');
-    for (bool first = true; gp_json_more(k->j, '}', &first);)
-        if (!gp_json_key(k->j, &key) || !read_arg(k, &key, f)) return false;
-    return !k->j->failed;
-}
-
-static bool read_field(kineto *k, const gp_json_text *key, fields *f) {
-    switch (key->n) {
-    case 2:
-        if (GP_JSON_IS(key, "ph")) return read_text_or_skip(k, &f->ph);
-        if (GP_JSON_IS(key, "ts")) return f->has_ts = true, gp_json_milli(k->j, &f->ts);
-        break;
-    case 3:
-        if (GP_JSON_IS(key, "cat")) return read_text_or_skip(k, &f->cat);
-        if (GP_JSON_IS(key, "dur")) return f->has_dur = true, gp_json_milli(k->j, &f->dur);
-        if (GP_JSON_IS(key, "pid")) return read_number_text(k, &f->pid);
-        if (GP_JSON_IS(key, "tid")) return read_number_text(k, &f->tid);
-        break;
-    case 4:
-        if (GP_JSON_IS(key, "name")) return read_text_or_skip(k, &f->name);
-        if (GP_JSON_IS(key, "args")) return read_args(k, f);
-        break;
-    default: break;
-    }
-    return gp_json_skip(k->j);
-}
-
-/* ---- shapes ---- */
-
-static bool dtype_of(const gp_json_text *t, gp_dtype *dtype) {
-    static const struct {
-        const char *torch;
-        gp_dtype dtype;
-    } types[] = {{"float", GP_f32},        {"double", GP_f64},
-                 {"c10::Half", GP_f16},    {"c10::BFloat16", GP_bf16},
-                 {"long int", GP_i64},     {"long", GP_i64},
-                 {"int", GP_i32},          {"short", GP_i16},
-                 {"short int", GP_i16},    {"signed char", GP_i8},
-                 {"unsigned char", GP_u8}, {"bool", GP_bool}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (gp_json_is(t, types[i].torch, strlen(types[i].torch)))
-            return *dtype = types[i].dtype, true;
-    return false;
-}
-
-/* Reads the dims of one argument into s; what is no list of integers is read over. */
-static bool read_dims(gp_json *j, gp_load_shapes *s) {
-    if (gp_json_peek(j) != '[') return gp_json_skip(j);
-    gp_json_open(j, '[');
-    for (bool first = true; gp_json_more(j, ']', &first);) {
-        int64_t dim;
-        if (gp_json_peek(j) == '[' || gp_json_peek(j) == '"') {
-            if (!gp_json_skip(j)) return false;
-        } else if (!gp_json_int(j, &dim)) {
-            return false;
-        } else if (s) {
-            gp_load_add_dim(s, dim);
-        }
-    }
-    return !j->failed;
-}
-
-/* The shapes of the arguments whose dtype gpush has. Both lists have been read once, and are
- * valid JSON; NULL where they are not lists of what they should be, and without memory, where k has
- * failed. */
-static const char *shapes_of(kineto *k, const fields *f) {
-    gp_json dims = *k->j, types = *k->j;
-    gp_load_shapes s;
-    s.n = s.last = s.tensors = 0;
-    dims.at = f->dims, types.at = f->types;
-    if (*dims.at != '[' || *types.at != '[') return NULL;
-    gp_json_open(&dims, '[');
-    gp_json_open(&types, '[');
-    for (bool a = true, b = true; gp_json_more(&dims, ']', &a) && gp_json_more(&types, ']', &b);) {
-        gp_json_text type;
-        gp_dtype dtype;
-        if (gp_json_peek(&types) != '"') return NULL;
-        gp_json_string(&types, &type);
-        bool adds = dtype_of(&type, &dtype) && gp_load_add_tensor(&s, dtype);
-        if (!read_dims(&dims, adds ? &s : NULL)) return gp_error_clear(), NULL;
-    }
-    const char *kept = gp_load_intern_shapes(k->names, &s);
-    if (!kept) no_memory(k);
-    return kept;
-}
-
 /* ---- events ---- */
 
 static kineto_event *new_event(kineto *k) {
@@ -270,7 +82,7 @@ static kineto_event *new_event(kineto *k) {
 static int small(int64_t v) { return v < -1 || v > INT_MAX ? KINETO_NONE : (int)v; }
 
 /* The stream and the device of device events are arguments, or the row's numbers. */
-static void set_stream(kineto_event *e, const fields *f) {
+static void set_stream(kineto_event *e, const kineto_fields *f) {
     int64_t device = f->device, stream = f->stream;
     if (device == KINETO_NONE) gp_json_text_int(&f->pid, &device);
     if (stream == KINETO_NONE) gp_json_text_int(&f->tid, &stream);
@@ -282,7 +94,7 @@ static bool on_device(kineto_kind kind) {
     return kind == KINETO_KERNEL || kind == KINETO_COPY || kind == KINETO_SYNC;
 }
 
-static bool set_host(kineto *k, kineto_event *e, const fields *f) {
+static bool set_host(kineto *k, kineto_event *e, const kineto_fields *f) {
     if ((e->thread = thread_of(k, &f->pid, &f->tid)) < 0) return false;
     kineto_thread *t = &k->thread[e->thread];
     t->events++;
@@ -290,7 +102,7 @@ static bool set_host(kineto *k, kineto_event *e, const fields *f) {
     if (e->kind == KINETO_CALL) k->has_device = true;
     if (e->kind == KINETO_CALL && !strncmp(e->name, "hip", 3)) k->hip = true;
     if (e->kind == KINETO_OP && f->dims && f->types) {
-        e->shapes = shapes_of(k, f);
+        e->shapes = kineto_shapes_of(k, f);
         if (e->shapes) k->has_shapes = true;
     }
     if (e->kind == KINETO_PYTHON) e->stack = gp_kineto_frame(k, e->name, strlen(e->name));
@@ -301,7 +113,7 @@ static bool set_host(kineto *k, kineto_event *e, const fields *f) {
     return !k->j->failed;
 }
 
-static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
+static bool set_memory(kineto *k, kineto_event *e, const kineto_fields *f) {
     e->bytes = f->memory;
     e->at = f->total < 0 ? 0 : f->total;
     e->device = f->type == 0 ? -1 : small(f->id);
@@ -310,22 +122,34 @@ static bool set_memory(kineto *k, kineto_event *e, const fields *f) {
     return true;
 }
 
-static void set_waves(kineto_event *e, const fields *f) {
+static void set_waves(kineto_event *e, const kineto_fields *f) {
     e->at = f->blocks;
     e->occupancy = f->occupancy < 0 || f->occupancy > 100000 ? -1 : (int8_t)(f->occupancy / 1000);
 }
 
-static bool in_range(const fields *f) {
+static bool in_range(const kineto_fields *f) {
     int64_t most = (int64_t)1 << TIME_BITS;
     return f->has_ts && f->ts >= -most && f->ts <= most && f->dur <= (int64_t)1 << DURATION_BITS;
 }
 
+/* The field of f that is missing, of another type than it should be, or out of range; NULL: none.
+ */
+static const char *wrong_field(const kineto_fields *f) {
+    if (f->wrong) return f->wrong;
+    if (!f->has_ts) return "ts";
+    if (!in_range(f)) return "ts and dur";
+    return !f->name.p ? "name" : !f->pid.p ? "pid" : !f->tid.p ? "tid" : NULL;
+}
+
+static bool leave_out(kineto *k, const char *wrong) {
+    if (!k->wrong++) k->wrong_field = wrong;
+    return true;
+}
+
 /* Adds an event of a kind that is read. */
-static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
-    if (!in_range(f))
-        return gp_json_fail(k->j, "an event without a start, or with times out of range");
-    if (!f->name.p || !f->pid.p || !f->tid.p)
-        return gp_json_fail(k->j, "an event without a name, pid or tid");
+static bool add_event(kineto *k, const kineto_fields *f, kineto_kind kind) {
+    const char *wrong = wrong_field(f);
+    if (wrong) return leave_out(k, wrong);
     const char *name = gp_load_intern_text(k->j, k->names, &f->name);
     kineto_event *e = name ? new_event(k) : NULL;
     if (!e) return false;
@@ -350,13 +174,13 @@ static bool add_event(kineto *k, const fields *f, kineto_kind kind) {
 }
 
 /* The names of threads. */
-static bool add_name(kineto *k, const fields *f) {
+static bool add_name(kineto *k, const kineto_fields *f) {
     if (!GP_JSON_IS(&f->name, "thread_name") || !f->label.p || !f->pid.p || !f->tid.p) return true;
     int i = thread_of(k, &f->pid, &f->tid);
     return i >= 0 && (k->thread[i].name = gp_load_intern_text(k->j, k->names, &f->label)) != NULL;
 }
 
-static bool ignore(kineto *k, const fields *f) {
+static bool ignore(kineto *k, const kineto_fields *f) {
     const gp_json_text *cat = &f->cat;
     if (GP_JSON_IS(cat, "Trace")) { /* the whole recording */
         k->has_end = in_range(f) && f->dur > 0;
@@ -367,7 +191,8 @@ static bool ignore(kineto *k, const fields *f) {
     return !k->j->failed;
 }
 
-static bool add(kineto *k, const fields *f) {
+static bool add(kineto *k, const kineto_fields *f) {
+    if (!f->ph.p) return leave_out(k, f->wrong ? f->wrong : "ph");
     if (GP_JSON_IS(&f->ph, "M")) return add_name(k, f);
     bool instant = GP_JSON_IS(&f->ph, "i");
     if (!instant && !GP_JSON_IS(&f->ph, "X")) return true; /* arrows and counters */
@@ -378,22 +203,8 @@ static bool add(kineto *k, const fields *f) {
 }
 
 static bool read_event(kineto *k) {
-    fields f = {.correlation = -1,
-                .external = -1,
-                .device = KINETO_NONE,
-                .stream = KINETO_NONE,
-                .bytes = 0,
-                .total = -1,
-                .id = KINETO_NONE,
-                .waits_for = KINETO_NONE,
-                .record = -1,
-                .blocks = -1,
-                .occupancy = -1};
-    gp_json_text key;
-    if (!gp_json_open(k->j, '{')) return false;
-    for (bool first = true; gp_json_more(k->j, '}', &first);)
-        if (!gp_json_key(k->j, &key) || !read_field(k, &key, &f)) return false;
-    return !k->j->failed && add(k, &f);
+    kineto_fields f;
+    return kineto_read_fields(k, &f) && add(k, &f);
 }
 
 static bool read_events(kineto *k) {
@@ -401,6 +212,7 @@ static bool read_events(kineto *k) {
     if (!gp_json_open(k->j, '[')) return false;
     for (bool first = true; gp_json_more(k->j, ']', &first);) {
         if (!read_event(k)) return false;
+        k->events++;
         if (++n % CHECK == 0 && gp_file_stopped("profile.load")) return k->j->failed = true, false;
     }
     return !k->j->failed;
@@ -415,7 +227,8 @@ static bool read_rank(kineto *k) {
     for (bool first = true; gp_json_more(k->j, '}', &first);) {
         int64_t rank = -1;
         if (!gp_json_key(k->j, &key)) return false;
-        if (!GP_JSON_IS(&key, "rank") ? !gp_json_skip(k->j) : !read_any_int(k, &rank)) return false;
+        if (!GP_JSON_IS(&key, "rank") ? !gp_json_skip(k->j) : !kineto_read_int(k, &rank))
+            return false;
         if (rank >= 0 && rank < 1 << 24) k->rank = (int)rank;
     }
     return !k->j->failed;
@@ -424,7 +237,7 @@ static bool read_rank(kineto *k) {
 /* A device's name, of which the first one's is kept. */
 static bool read_device_name(kineto *k) {
     gp_json_text name = {0};
-    if (!read_text_or_skip(k, &name) || !name.p) return !k->j->failed;
+    if (!kineto_read_text(k, &name) || !name.p) return !k->j->failed;
     const char *text = gp_load_intern_text(k->j, k->names, &name);
     if (!k->device) k->device = text;
     k->other_devices |= text && text != k->device;
@@ -453,7 +266,7 @@ static bool read_top(kineto *k, const gp_json_text *key, bool *found) {
     if (GP_JSON_IS(key, "distributedInfo")) return read_rank(k);
     if (GP_JSON_IS(key, "deviceProperties")) return read_devices(k);
     if (GP_JSON_IS(key, "baseTimeNanoseconds"))
-        return k->has_base = true, read_any_int(k, &k->base);
+        return k->has_base = true, kineto_read_int(k, &k->base);
     return gp_json_skip(k->j);
 }
 
@@ -492,6 +305,9 @@ bool gp_kineto_read(kineto *k) {
     end_regions(k);
     if (!gp_kineto_collectives(k)) return false;
     if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;
+    if (!k->n && k->wrong)
+        return gp_json_fail(k->j, "no event that can be read: %d of %d have no valid %s", k->wrong,
+                            k->events, k->wrong_field);
     return k->n || gp_json_fail(k->j, "no event of the kinds that torch.profiler writes");
 }
 

@@ -220,7 +220,7 @@ local function measure(stage)
     end
     table.sort(times)
     return { time = times[(rounds + 1) // 2], spread = times[rounds] - times[1], min = times[1],
-        at_least = prof.at_least }, lines, prof
+        at_least = prof.at_least, kind = prof.kind }, lines, prof
 end
 
 -- Waits per step and the host's time in them.

@@ -61,7 +61,7 @@ end
 -- Adds what only a profile knows: the number of ops, and those whose times are bounds.
 local function add_counts(figures, run)
     local prof = profile.run(run)
-    figures.at_least, figures.ops = prof.at_least, 0
+    figures.at_least, figures.kind, figures.ops = prof.at_least, prof.kind, 0
     for _, event in ipairs(prof:events()) do
         if event.kind == "op" then figures.ops = figures.ops + 1 end
     end
@@ -87,7 +87,7 @@ local function best_of(ways)
     end
     for k = 1, #ways do
         best[k].min, best[k].spread = best[k].time, slowest[k] - best[k].time
-        best[k].at_least, best[k].ops = counts[k].at_least, counts[k].ops
+        for _, name in ipairs { "at_least", "kind", "ops" } do best[k][name] = counts[k][name] end
     end
     return best[1], best[2], lines
 end

@@ -53,13 +53,32 @@ function verdict.unknown(a, b)
         :format(bounds(a, b), sim.label)
 end
 
+-- Whether most of a time was measured on this machine, the rest being a card's model; nil: there is
+-- no such model, or it is not known.
+local function measured(f)
+    if not sim.card or sim.host or not f.kind then return end
+    if f.kind == "measured" then return true end
+    return f.device and 2 * f.device < f.time
+end
+
+-- Whose times these are, where it is the processor that stands in for a device.
+local function stands_in(a, b)
+    local kind = ((a.kind or "") .. (b.kind or "")):match "CPU%-backed[^,]*, not a GPU's"
+    return kind and (" (%s)"):format(kind) or ""
+end
+
 -- Whether most of a time is the host's own, counted by an assumed time of an op.
 local function assumed(f) return sim.card and sim.host and f.host and 2 * f.host > f.time end
 
 --- Whether b pays in place of a, and what of the time changed, as text: each as verdict.of takes
---- them, with host, and ops, where they are known.
+--- them, with host, ops, device, kind and modelled, where they are known.
 function verdict.pays(a, b)
     local how, ratio = verdict.of(a, b)
+    local here, there = measured(a), measured(b)
+    if here ~= nil and there ~= nil and here ~= there then
+        return ("no verdict: of %s and %s one is mostly measured on this machine's CPU, the other \z
+            modelled (%s)"):format(ms(a.time), ms(b.time), sim.label)
+    end
     if how == "at least" then return verdict.unknown(a, b) .. reason(a, b) end
     if how == "faster" and (assumed(a) or assumed(b)) then
         local f = assumed(b) and b or a
@@ -67,10 +86,11 @@ function verdict.pays(a, b)
             :format(ms(f.host), ms(f.time), sim.host * 1e6) .. reason(a, b)
     end
     if how == "faster" then
-        return ("pays here: %.2f times as fast"):format(ratio) .. reason(a, b)
+        return ("pays here: %.2f times as fast%s"):format(ratio, stands_in(a, b)) .. reason(a, b)
     end
     if how == "slower" then
-        return ("loses here: it takes %.2f times as long"):format(1 / ratio) .. reason(a, b)
+        return ("loses here: it takes %.2f times as long%s"):format(1 / ratio, stands_in(a, b)) ..
+            reason(a, b)
     end
     return ("no clear difference here: %s, not %s, within 5 %% or their spread"):format(ms(b.time),
         ms(a.time))

@@ -221,7 +221,21 @@ do -- what is said of two ways, by arithmetic
     t.is(verdict.pays(figures(2, 2, 9), figures(2, 2, 9)),
         "no clear difference here: 2.000 ms, not 2.000 ms, within 5 % or their spread",
         "verdict: what does neither")
+    local backed = { time = 4e-3, spread = 0, min = 4e-3, kind = "CPU-backed, not a GPU's" }
+    local quick = { time = 1e-3, spread = 0, min = 1e-3, kind = "CPU-backed, not a GPU's" }
+    t.is({ verdict.pays(backed, quick), verdict.pays(quick, backed) },
+        { "pays here: 4.00 times as fast (CPU-backed, not a GPU's)",
+        "loses here: it takes 4.00 times as long (CPU-backed, not a GPU's)" },
+        "verdict: of sim without a card it says whose times they are")
     gpush.sim.card = "t4"
+    local mixed = "no verdict: of 4.000 ms and 1.000 ms one is mostly measured on this machine's \z
+        CPU, the other modelled (modelled T4)"
+    backed.kind, quick.kind, quick.device = "measured", "modelled T4, host as measured", 1e-3
+    t.is(verdict.pays(backed, quick), mixed, "verdict: no ratio of measured and modelled")
+    backed.kind, backed.device = quick.kind, 1e-4
+    t.is(verdict.pays(backed, quick), mixed, "verdict: nor where the CPU has most of one")
+    backed.device = 4e-3
+    t.ok(verdict.pays(backed, quick):find "^pays here: 4.00 times", "verdict: but of two models")
     local bound = "no verdict: nobody measured linalg.svd on a card like this (modelled T4); the \z
         times are at least so"
     t.is(verdict.pays(figures(9, 1, 9), figures(2, 1, 9, "linalg.svd")),

@@ -228,8 +228,8 @@ do -- what is said of two ways, by arithmetic
         "loses here: it takes 4.00 times as long (CPU-backed, not a GPU's)" },
         "verdict: of sim without a card it says whose times they are")
     gpush.sim.card = "t4"
-    local mixed = "no verdict: of 4.000 ms and 1.000 ms one is mostly measured on this machine's \z
-        CPU, the other modelled (modelled T4)"
+    local mixed = "no verdict: of 4.000 ms and 1.000 ms one is mostly measured on this \z
+        machine's CPU, the other modelled (modelled T4)"
     backed.kind, quick.kind, quick.device = "measured", "modelled T4, host as measured", 1e-3
     t.is(verdict.pays(backed, quick), mixed, "verdict: no ratio of measured and modelled")
     backed.kind, backed.device = quick.kind, 1e-4

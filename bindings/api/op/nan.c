@@ -7,6 +7,7 @@
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "tensor/autograd/watch.h"
+#include "tensor/device/device.h"
 #include "tensor/intercept.h"
 #include "tensor/base/intern.h"
 
@@ -26,11 +27,19 @@ static void set(lua_State *L, bool on) {
     lua_pop(L, 1);
 }
 
+/* Raises what the devices have found, for which it waits. */
+static int end(lua_State *L) {
+    gp_lua_enter(L);
+    return gp_wait_device(NULL, GP_WHY_explicit, "nan.watch") ? 0 : gp_lua_raise(L);
+}
+
+/* (the watch, the error that ends it; nil) */
 static int l_close(lua_State *L) {
     watch *w = gp_lua_checkudata(L, 1, WATCH);
-    if (w->open) set(L, w->before);
+    bool was = w->open;
     w->open = false;
-    return 0;
+    if (was) set(L, w->before);
+    return was && lua_isnoneornil(L, 2) ? end(L) : 0;
 }
 
 static int l_text(lua_State *L) {
@@ -47,7 +56,8 @@ static int l_watch(lua_State *L) {
         bool on = lua_toboolean(L, 1);
         if (lua_gettop(L) > 1)
             return luaL_error(L, "nan.watch: a switch takes one argument, got %d", lua_gettop(L));
-        if (!on) return set(L, false), 0;
+        bool was = gp_watch.on;
+        if (!on) return set(L, false), was ? end(L) : 0;
         lua_settop(L, 0);
     }
     gp_lua_check_fn(L, 1, "nan.watch");

@@ -224,7 +224,7 @@ autograd.node | autograd.node(inputs, outputs, backward) (see backward, no_grad)
     --> tensor({12.0}, f32 1 cpu)
 autograd.detect_anomaly | autograd.detect_anomaly([fn, …]) (see nan.watch, backward)
     While it holds, a backward that makes a NaN is an error that names the forward op and its line;
-    slow, as each check is a wait. nan.watch has none.
+    slow, as each check is a wait. nan.watch has one, at its end.
 autograd.apart | autograd.apart() (see grad, autograd.checkpoint)
     Within a backward: whether it leaves the leaves' grad alone, as grad() does. For
     autograd.checkpoint.

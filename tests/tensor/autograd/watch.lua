@@ -1,6 +1,6 @@
 --!plain
 -- nan.watch: the op, line, module and shape of the first NaN or infinity, forward and backward, on
--- the cpu at once and on sim at the next wait, and without a wait of its own.
+-- the cpu at once and on sim at the next wait, at the latest at its end, where it waits itself.
 local t = require "tap"
 local g = require "gpush"
 local nn, watch = g.nn, g.nan.watch
@@ -158,12 +158,36 @@ for _, dev in ipairs { "cpu", "sim" } do
         dev .. ": a step of Adam's is fine")
 end
 
-do -- no wait
+do -- no wait but that at its end
     local x = g.rand(64, 64, { device = "sim" }):requires_grad_()
-    local n = #g.sync.events()
-    watch(function() for _ = 1, 5 do (x:matmul(x)):tanh():sum():backward() end end)
-    t.is(#g.sync.events(), n, "watching waits for nothing")
-    g.synchronize()
+    local n, within = #g.sync.events(), nil
+    watch(function()
+        for _ = 1, 5 do (x:matmul(x)):tanh():sum():backward() end
+        within = #g.sync.events()
+    end)
+    t.is(within, n, "watching waits for nothing")
+    t.ok(#g.sync.events() <= n + 1, "but once when it ends")
+end
+
+do -- what the last op made is raised by the watch, not by whatever waits later
+    local x = g.tensor({ 1, 0 }, { dtype = "f32", device = "sim" })
+    local LOG <const> = { "nan.watch: log made 0 NaN and 1 infinite of 2 elements (f32 2)", file }
+    says("at the function's end", LOG, watch, function() return x:log() end)
+    says("at a block's end", LOG, function()
+        local _ <close> = watch()
+        x:log()
+    end)
+    says("where it is turned off", LOG, function()
+        local _ = watch()
+        x:log()
+        watch(false)
+    end)
+    says("an error of the function's own", { "its own" }, watch, function()
+        x:log()
+        error "its own"
+    end)
+    pcall(g.synchronize)
+    t.is(g.ones(2, { device = "sim" }):sum():item(), 2.0, "and nothing is raised afterwards")
 end
 
 do -- nothing runs while it is off

@@ -49,11 +49,11 @@ nan.watch | nan.watch([fn, …])
     Finds out why a loss is NaN. The first op whose result holds a NaN or an infinity, forward or
     backward, raises an error that names the op, its line and module, the shape, and how many
     elements. Each result is checked on its device, without a wait: on a device the error comes with
-    the next wait, such as item(). Parameters that an optimizer's step writes are checked, too;
-    results of ops that only move or choose elements are not. An infinity that comes from an
-    operand, such as a mask of -inf, is accepted. Meanwhile functions of fuse and capture run op by
-    op. fn(…) is watched, or a block: local _ <close> = nan.watch(); or, at the prompt, what follows
-    until nan.watch(false).
+    the next wait, such as item(), or with the one at the watch's end. Parameters that an
+    optimizer's step writes are checked, too; results of ops that only move or choose elements are
+    not. An infinity that comes from an operand, such as a mask of -inf, is accepted. Meanwhile
+    functions of fuse and capture run op by op. fn(…) is watched, or a block: local _ <close> =
+    nan.watch(); or, at the prompt, what follows until nan.watch(false).
     > local ok, what = pcall(nan.watch, function() return tensor{1, 0}:log() end)
     > return (what:match "nan.watch: .*")
     --> nan.watch: log made 0 NaN and 1 infinite of 2 elements (f32 2)

@@ -12,6 +12,8 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/ DESTINATION lib/gpush FILES_MATCHING
     PATTERN "libgpush_cuda*.so" PATTERN "libgpush_nccl.so")
 install(DIRECTORY scripts/ DESTINATION share/gpush FILES_MATCHING PATTERN "*.lua" PATTERN "report/*"
     PATTERN man EXCLUDE PATTERN completion EXCLUDE)
+install(DIRECTORY scripts/python DESTINATION share/gpush FILES_MATCHING PATTERN "*.py"
+    PATTERN __pycache__ EXCLUDE)
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/completions RENAME gpush)
 install(FILES scripts/completion/gpush.fish DESTINATION share/fish/vendor_completions.d)

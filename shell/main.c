@@ -57,6 +57,7 @@ static const char usage[] =
     "gpush run -n N script [args] runs it in N processes; gpush run --help tells more\n"
     "gpush profile [options] script [args] shows where its time goes; its --help tells more\n"
     "gpush fit script [args] says whether a run fits in each card's memory, and whose the peak is\n"
+    "gpush record train.py runs a PyTorch program, records some steps, and says what dominated\n"
     "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n"
     "gpush compare BEFORE AFTER shows what changed between two of them, as a check for CI, too\n";
 

@@ -1,5 +1,5 @@
 # bash completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, profile, run and sync.
+# commands analyze, compare, doctor, fit, help, lab, labs, profile, record, run and sync.
 # Completes what stands after the option $1; false: nothing is known of it.
 _gpush_value() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=
@@ -14,7 +14,7 @@ _gpush_value() {
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
             ;;
-        --limit | --steps | --stack-depth | --max-events | --max-bytes | --budget | --skip | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
+        --limit | --steps | --seconds | --stack-depth | --max-events | --max-bytes | --budget | --skip | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
         *) return 1 ;;
     esac
     [[ $1 != --group || ${COMP_WORDS[1]} == profile ]] || words+=' rank'
@@ -54,6 +54,9 @@ _gpush() {
                 ((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp --help' -- "$cur")
                 return
                 ;;
+            record)
+                _gpush_options '--skip --steps --seconds --stacks --shapes --memory --html --save --group --limit -m' '--stacks --shapes --memory -m' && return
+                ;;
             run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
             profile)
                 _gpush_options '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \
@@ -75,7 +78,7 @@ _gpush() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             -e | -l | --card) ((i++)) ;;
-            -* | fit | profile | sync | run) ;;
+            -* | fit | profile | record | sync | run) ;;
             analyze)
                 _gpush_files '--html --diff --group --limit --max-bytes --network --ranks --card --help'
                 return
@@ -95,7 +98,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help lab labs profile run sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help lab labs profile record run sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -1,6 +1,6 @@
 # fish completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, profile, run and sync.
-set -l commands analyze compare doctor fit help lab labs profile run sync
+# commands analyze, compare, doctor, fit, help, lab, labs, profile, record, run and sync.
+set -l commands analyze compare doctor fit help lab labs profile record run sync
 set -l none "not __fish_seen_subcommand_from $commands"
 set -l columns 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total'
 set -l cards 'h200 h100 a100 v100 mi250 t4'
@@ -25,11 +25,13 @@ end
 for c in $commands
     complete -c gpush -n "__fish_seen_subcommand_from $c" -s h -l help -d 'show the options'
 end
-for c in analyze compare profile
+for c in analyze compare profile record
     __gpush_option $c limit 'how many rows the table has' ''
 end
-for c in analyze compare
+for c in analyze compare record
     __gpush_option $c group 'the rows of the table' 'op region line shape stack module kernel rank'
+end
+for c in analyze compare
     __gpush_option $c max-bytes 'read no larger files' ''
 end
 __gpush_option analyze html 'write a page for a browser' file
@@ -57,6 +59,15 @@ __gpush_option profile shapes 'record shapes'
 __gpush_option profile flops 'record operations and bytes'
 __gpush_option profile steps 'record these steps only, as 10-12' ''
 __gpush_option profile max-events 'record no more events' ''
+__gpush_option record skip 'leave out the first steps' ''
+__gpush_option record steps 'how many steps to record' ''
+__gpush_option record seconds 'record that many seconds instead' ''
+__gpush_option record stacks 'record the lines of the program'
+__gpush_option record shapes 'record shapes'
+__gpush_option record memory 'record who allocated memory'
+__gpush_option record html 'write a page for a browser' file
+__gpush_option record save 'keep the record' file
+__gpush_option record m 'run a module of Python' ''
 __gpush_option run n 'how many processes' ''
 __gpush_option run hosts 'on these machines' '(__fish_print_hostnames)'
 __gpush_option run restarts 'start the job again where it fails' ''

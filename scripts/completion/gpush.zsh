@@ -1,8 +1,8 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, profile, run and sync.
+# commands analyze, compare, doctor, fit, help, lab, labs, profile, record, run and sync.
 _gpush_first() {
-    _alternative 'commands:command:(analyze compare doctor fit help lab labs profile run sync)' 'scripts:script:_files -g "*.lua"'
+    _alternative 'commands:command:(analyze compare doctor fit help lab labs profile record run sync)' 'scripts:script:_files -g "*.lua"'
 }
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
@@ -50,6 +50,24 @@ if [[ ${words[2]} == profile ]]; then
         '--flops[record operations and bytes]' \
         '--steps[record these steps only]:steps as in 10-12:' \
         '--max-events[record no more events]:number:' \
+        '(- *)'{-h,--help}'[show the options]' \
+        '*:argument:_files'
+    return
+fi
+if [[ ${words[2]} == record ]]; then
+    _arguments -S \
+        '2:program:_files' \
+        '--skip[leave out the first steps]:number:' \
+        '--steps[how many steps to record]:number:' \
+        '--seconds[record that many seconds instead]:number:' \
+        '--stacks[record the lines of the program]' \
+        '--shapes[record shapes]' \
+        '--memory[record who allocated memory]' \
+        '--html[write a page for a browser]:file:_files' \
+        '--save[keep the record]:file:_files' \
+        '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
+        '--limit[how many rows the table has]:number:' \
+        '-m[run a module of Python]:module:' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:argument:_files'
     return

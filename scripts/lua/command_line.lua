@@ -84,7 +84,8 @@ local function read_option(args, at, given)
     return at + 1
 end
 
---- The options' values by name, and the place of the first argument that is none; `between`: the
+--- The options' values by name, and the place of the first argument that is none: "--" is true in
+--- them where it came before that, and ends the options as those of kind "rest" do. `between`: the
 --- list of the arguments that are none, and options may stand between them. Or nil, and what the
 --- command returns: the usage, or what is wrong, is printed.
 function M.read(args, between)
@@ -92,7 +93,8 @@ function M.read(args, between)
     while args[at] do
         local word = args[at]
         if word == "--help" or word == "-h" then return nil, io.write(usage) and true end
-        if word == "--" then
+        if word == "--" or options[word] == "rest" then
+            given[word] = true
             at = at + 1
             break
         elseif word:sub(1, 1) == "-" and word ~= "-" then

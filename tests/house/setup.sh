@@ -60,7 +60,7 @@ wants_others=$(PATH=$bin; cd "$tree" || exit; . scripts/lib.sh; missing | grep -
 program=$GPUSH_BUILD/gpush
 cp "$root/shell/main.c" "$tree/shell/"
 cp -r "$root/scripts/lua" "$tree/scripts/"
-for words in --help -h "analyze --help" "compare -h" "profile --help" "run --help" "sync --help"; do
+for words in --help -h "analyze --help" "compare -h" "profile --help" "record --help" "run --help" "sync --help"; do
     # shellcheck disable=SC2086 # two words
     start $words
     # shellcheck disable=SC2086

@@ -40,6 +40,9 @@ gpush profile | gpush profile script.lua (see profile)
 gpush sync | gpush sync script.lua (see sync)
     Runs a script and lists the lines that waited for a device, why, for how long, and what to write
     instead; as a check it fails where waits are new.
+gpush record | gpush record train.py (see gpush analyze)
+    Runs a PyTorch program unchanged, records some of its steps by torch.profiler, and says what
+    dominated, who waited, what to change. gpush record -- torchrun train.py records each rank.
 gpush analyze | gpush analyze FILE (see profile.load)
     Shows a saved profile, or a trace of torch.profiler: what dominated, who waited, what to change.
 gpush compare | gpush compare BEFORE AFTER (see compare)

@@ -1,0 +1,140 @@
+--!plain
+-- gpush record [options] train.py [args]: runs a PyTorch program unchanged, has some of its steps
+-- recorded by torch.profiler, and ends with what gpush analyze says of them. The recording is done
+-- by scripts/python, which Python loads since its folder stands first in PYTHONPATH.
+local require = debug.getregistry()["gpush.require"] -- that of the files here
+local dir = require "dir"
+local command = require "command_line"("record", [[
+usage: gpush record [options] train.py [args]
+       gpush record [options] -m module [args]
+       gpush record [options] -- command [args]
+Runs a PyTorch program unchanged, or a command that starts it, as in -- torchrun train.py. Some of
+its steps are recorded by torch.profiler; at the end the verdict on them follows on stderr. A step
+ends where an optimizer has stepped; in a program without one, where a module is called again.
+  -m module      run a module, as python -m does
+  --skip N       leave out the first N steps; 10
+  --steps N      record N steps; 3
+  --seconds N    record N seconds instead, from N seconds after torch was imported
+  --stacks       record the lines of the program; they cost time, which the record contains
+  --shapes       record the shapes of ops
+  --memory       record who allocated and freed memory
+  --html FILE    write a page for a browser
+  --save FILE    keep the record, for gpush analyze and gpush compare
+  --group NAME   rows of the table by op (the default), region, line, shape, stack, module, kernel
+                 or rank
+  --limit N      rows of the table; 15
+The exit status is the program's, or 1 if that is 0 and nothing was recorded; 2 for wrong options, 3
+where a file cannot be written.
+]], { ["--skip"] = 1, ["--steps"] = 1, ["--seconds"] = 1, ["--stacks"] = true, ["--shapes"] = true,
+    ["--memory"] = true, ["--html"] = "a file", ["--save"] = "a file", ["--limit"] = 1,
+    ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" },
+    ["-m"] = "rest" })
+
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+-- The lines that a shell command prints; what it says on stderr is not shown.
+local function lines_of(line)
+    local pipe <close> = assert(io.popen("{ " .. line .. "; } 2>/dev/null"))
+    local lines = {}
+    for each in pipe:lines() do lines[#lines + 1] = each end
+    return lines
+end
+
+-- The command that runs the program, as words of a shell; nil after a message.
+local function program(given, args, at)
+    if not given["--"] then
+        local python = lines_of "command -v python3 || command -v python"[1]
+        if not python then
+            command.say "there is no python3 here: activate your environment, or name it after --"
+            return nil
+        end
+        table.insert(args, at, python)
+        if given["-m"] then table.insert(args, at + 1, "-m") end
+    end
+    local words = {}
+    for i = at, #args do words[#words + 1] = quoted(args[i]) end
+    return table.concat(words, " ")
+end
+
+-- Runs the program with gpush's folder in front; its exit status, as a shell gives it.
+local function run(given, line, folder)
+    local words = { "skip=" .. (given["--skip"] or 10), "steps=" .. (given["--steps"] or 3) }
+    if given["--seconds"] then words[3] = "seconds=" .. given["--seconds"] end
+    for _, option in ipairs { "stacks", "shapes", "memory" } do
+        if given["--" .. option] then words[#words + 1] = option end
+    end
+    -- Without Kineto's log, which says on stderr that it has begun and ended. The program ends when
+    -- gpush does.
+    local _, how, code = os.execute(([[
+export PYTHONPATH=%s"${PYTHONPATH:+:$PYTHONPATH}" GPUSH_RECORD_DIR=%s GPUSH_RECORD=%s
+export KINETO_LOG_LEVEL="${KINETO_LOG_LEVEL:-99}"
+end_with_gpush=$(command -v setpriv) && end_with_gpush="$end_with_gpush --pdeathsig TERM"
+exec $end_with_gpush %s]]):format(quoted(dir:gsub("/[^/]*$", "") .. "/python"), quoted(folder),
+        quoted(table.concat(words, " ")), line))
+    return how == "signal" and 128 + code or code
+end
+
+-- ---- what was recorded ----
+
+-- Says why nothing was recorded.
+local function say_why(folder, status)
+    local notes = lines_of("sort -u " .. quoted(folder) .. "/note-*")
+    if #notes == 0 then
+        if #lines_of("ls " .. quoted(folder) .. "/python") == 0 then
+            notes[1] = "no Python started that loads gpush's package (python -I, -E and -S do not)"
+        elseif status > 128 then
+            notes[1] = ("signal %d ended the program before"):format(status - 128)
+        else
+            notes[1] = "the program did not import torch, or ended by os._exit before"
+        end
+    end
+    command.say("nothing was recorded: %s", table.concat(notes, "; "))
+end
+
+-- The ranks' files, and how many ranks there were.
+local function recorded(folder)
+    local files = lines_of("ls -v " .. quoted(folder) .. "/rank-*.json")
+    local world = 1
+    for _, claim in ipairs(lines_of("ls " .. quoted(folder))) do
+        world = math.max(world, tonumber(claim:match "^claim%-%d+%-of%-(%d+)$") or 1)
+    end
+    return files, world
+end
+
+-- Shows and writes what was recorded; whether all of it worked.
+local function deliver(given, files, world)
+    local prof = command.load(#files > 1 and files or files[1])
+    if not prof then return false end
+    if #files < world then command.say("%d of %d ranks were recorded", #files, world) end
+    io.stdout:flush()
+    local text = command.summary(prof, given["--group"], given["--limit"], nil, #files > 1)
+    text = text:gsub("(Loaded from )/%S+/", "%1") -- the folder is gone when this is read
+    io.stderr:write(text)
+    for option, method in pairs { ["--html"] = "report", ["--save"] = "save" } do
+        if given[option] then
+            local ok, message = pcall(prof[method], prof, given[option])
+            if not ok then return command.files(message) end
+            command.say("wrote %s", given[option])
+        end
+    end
+    return true
+end
+
+local args = table.pack(...)
+local given, at = command.read(args)
+if not given then return at end
+if not args[at] then return command.refuse "expected a program" end
+if not command.may_write(given, { "--html", "--save" }, { table.unpack(args, at) }) then
+    return false
+end
+local line = program(given, args, at)
+if not line then return false end
+local folder = lines_of "mktemp -d"[1]
+if not folder then return command.files "cannot make a folder for temporary files" end
+local status = run(given, line, folder)
+local files, world = recorded(folder)
+local fine = #files > 0 and deliver(given, files, world)
+if #files == 0 then say_why(folder, status) end
+os.execute("rm -rf " .. quoted(folder))
+if status ~= 0 then require "registry"["gpush.status"] = status end
+return fine and status == 0

@@ -1,0 +1,255 @@
+"""Decides what is recorded in this process: which steps, or which seconds, and for which rank.
+
+Of several processes those that step are recorded, each for its rank; who comes second for a rank
+leaves it alone. So a launcher, the workers of a loader and a program's helpers write nothing. At
+its exit a process that recorded nothing leaves a note, which `gpush record` shows if no process
+recorded anything. Nothing that goes wrong here may end the program, so it becomes a note, too.
+"""
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+
+NONE_FOR = 30  # seconds without a record or a step of an optimizer, after which time counts
+BRIEFLY = 2  # seconds that are then recorded; steps that follow replace them
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say it
+
+
+class Options:
+    """What GPUSH_RECORD says."""
+
+    def __init__(self, text):
+        words = dict(word.partition("=")[::2] for word in text.split())
+        self.skip = int(words.get("skip", 10))
+        self.steps = int(words.get("steps", 3))
+        self.seconds = float(words.get("seconds", 0))
+        self.stacks = "stacks" in words
+        self.shapes = "shapes" in words
+        self.memory = "memory" in words
+
+
+def in_main_thread(function):
+    """Has the main thread call function() between two of its instructions, without a signal."""
+
+    def call(_):
+        function()
+        return 0
+
+    in_main_thread.kept = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
+    ctypes.pythonapi.Py_AddPendingCall(in_main_thread.kept, None)
+
+
+class Recorder:
+    def __init__(self):
+        self.folder = os.environ["GPUSH_RECORD_DIR"]
+        self.options = Options(os.environ.get("GPUSH_RECORD", ""))
+        self.kind = None  # of the steps: "optimizer" or "module"
+        self.count = 0  # of steps
+        self.next = 1  # the step at which there is something to do
+        self.window = self.steps = self.timer = None
+        self.rank = None  # whose steps these are, once they are to be recorded
+        self.by_time = False
+        self.wrote = False
+        self.child = "--multiprocessing-fork" in getattr(sys, "orig_argv", sys.argv)
+        self.reason = None  # why nothing was recorded
+        self._touch("python")
+
+    def torch_is_there(self):
+        """torch has been imported: begin to count, or note why not."""
+        atexit.register(self.at_exit)
+        try:
+            self._begin_to_count()
+        except Exception as error:
+            self._give_up(f"gpush's part failed: {error!r}")
+
+    def _begin_to_count(self):
+        import torch
+
+        version = torch.__version__
+        if int(version.partition(".")[0]) < 2:
+            return self._give_up(f"PyTorch {version} is older than 2.0, which is needed")
+        if not torch.autograd.kineto_available():
+            return self._give_up(f"this build of PyTorch {version} has no Kineto, its profiler")
+        os.register_at_fork(after_in_child=self.forked)
+        if self.options.seconds:
+            self._after(self.options.seconds, self._begin_by_time)
+            return None
+        from gpush_record.steps import Steps
+
+        self.steps = Steps(self.step)
+        if not self.child:
+            self._after(NONE_FOR, self._begin_if_none)
+        return None
+
+    # ---- steps ----
+
+    def step(self, kind):
+        """A step has ended ("optimizer"), or is about to begin ("module")."""
+        if kind != self.kind:
+            self.kind, self.count, self.next = kind, 0, 1
+        self.count += 1
+        if self.count < self.next:
+            return
+        try:
+            self._at_step()
+        except Exception as error:
+            self._give_up(f"gpush's part failed at step {self.count}: {error!r}")
+
+    def _at_step(self):
+        ended = self.count - (self.kind == "module")
+        if self.window:
+            return None if self.by_time else self.window.step()
+        self.next = max(1, self.options.skip - 1) + (self.kind == "module")
+        if self.count < self.next or not self._may_open():
+            return None
+        self._open()
+        if ended >= self.options.skip:
+            self.window.step()
+        return None
+
+    def _may_open(self):
+        """Whether to record from this step on; another step is asked where not."""
+        from gpush_record.steps import has_optimizer
+        from gpush_record.window import profiles_itself
+
+        if profiles_itself():
+            self.reason = "the program's own profiler ran when the steps were to be recorded"
+        elif self.kind == "module" and has_optimizer():
+            self.reason = "an optimizer was made, and it did not step"
+            self.steps.forget_modules()
+        elif not self._claim():
+            self._give_up(f"another process records rank {self.rank}")
+        else:
+            self.reason = None
+            return True
+        return False
+
+    def _open(self):
+        from gpush_record.window import Window
+
+        self.window = Window(self.options, self._done)
+
+    def _done(self, profile, steps):
+        """The window has ended, with `steps` whole steps; profile: None if it did not begin."""
+        self.window = None
+        if profile is None or steps == 0 and not self.by_time:
+            return self._give_up("the program ended in the first step that was to be recorded")
+        path = os.path.join(self.folder, f"rank-{self.rank}")
+        profile.export_chrome_trace(path + ".part")
+        os.replace(path + ".part", path + ".json")
+        self.wrote = True
+        if self.rank == 0:
+            self._say_what(steps)
+        if self.by_time:
+            self.by_time, self.options.steps = False, self.asked
+        else:
+            self._stop_counting()
+        return None
+
+    def _say_what(self, steps):
+        """Tells which part was recorded, of a program that may run for hours after it."""
+        first = self.count - steps + (self.kind == "optimizer")
+        what = {"optimizer": "steps", "module": "calls"}.get(self.kind)
+        span = "by time" if self.by_time else f"{what} {first} to {first + steps - 1}"
+        print(f"gpush record: recorded {span}; the verdict follows at the end", file=sys.stderr)
+
+    # ---- time ----
+
+    def _after(self, seconds, function):
+        self.timer = threading.Timer(seconds, in_main_thread, [function])
+        self.timer.daemon = True
+        self.timer.start()
+
+    def _begin_if_none(self):
+        if not self.wrote and self.kind != "optimizer":
+            self.options.seconds = BRIEFLY
+            self._begin_by_time()
+
+    def _begin_by_time(self):
+        try:
+            if not self.window and self._may_open():
+                self.by_time = True
+                self.asked, self.options.steps = self.options.steps, 1
+                self._open()
+                self.window.step()
+                self._after(self.options.seconds, self._end_by_time)
+        except Exception as error:
+            self._give_up(f"gpush's part failed: {error!r}")
+
+    def _end_by_time(self):
+        if self.window:
+            self.window.step()
+
+    # ---- whose record it is, and ends ----
+
+    def _claim(self):
+        """Whether this process is the first to record its rank; sets self.rank."""
+        if self.rank is not None:
+            return True
+        import torch
+
+        dist = torch.distributed
+        if dist.is_available() and dist.is_initialized():
+            self.rank, world = dist.get_rank(), dist.get_world_size()
+        else:
+            self.rank, world = self._rank_of_environment(), 1
+        return self._touch(f"claim-{self.rank}-of-{world}")
+
+    @staticmethod
+    def _rank_of_environment():
+        for name in RANKS:
+            if os.environ.get(name, "").isdigit():
+                return int(os.environ[name])
+        return 0
+
+    def _touch(self, name):
+        """Makes a file of the folder; whether it was not there."""
+        try:
+            os.close(os.open(os.path.join(self.folder, name), os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError:
+            return False
+        return True
+
+    def _stop_counting(self):
+        if self.steps:
+            self.steps.remove()
+        if self.timer:
+            self.timer.cancel()
+
+    def _give_up(self, reason):
+        self.reason = reason
+        self._stop_counting()
+        self.next = float("inf")
+
+    def forked(self):
+        """In a child process of fork: it may be a rank, and counts from 0."""
+        self.child, self.timer, self.rank, self.count, self.next = True, None, None, 0, 1
+        self.wrote = self.by_time = False
+        if self.window:
+            self.window.forked()
+            self.window = None
+
+    def at_exit(self):
+        """The program ends: what is recorded is kept."""
+        try:
+            if self.window:
+                self.window.close()
+        except Exception as error:
+            self.reason = f"gpush's part failed at the end: {error!r}"
+        if not self.wrote and not self.child:
+            with open(os.path.join(self.folder, f"note-{os.getpid()}"), "w") as note:
+                note.write(self.reason or self._why_no_step())
+
+    def _why_no_step(self):
+        skip = self.options.skip
+        if self.kind is None:
+            return (
+                "no optimizer stepped and no module was called twice, outside of what torch.compile "
+                "compiled: --seconds N records by time"
+            )
+        what = "steps of an optimizer" if self.kind == "optimizer" else "calls of a module"
+        half = self.count // 2
+        hint = f"--skip {half} begins earlier" if half else "let it run longer"
+        return f"there were {self.count} {what}, and the first {skip} are skipped: {hint}"

@@ -1,0 +1,126 @@
+"""The recorded steps: torch.profiler around them, and every way in which they can end.
+
+The profiler warms up during one step, which it leaves out, and then records. The window also ends
+where the program does: at its exit, in os._exit, at SIGTERM where the program does not handle it,
+or where the program starts a profiler of its own, of which there can be one.
+"""
+
+import os
+import signal
+import threading
+
+import torch
+from torch import profiler
+from torch.autograd import profiler as internals
+
+
+def profiles_itself():
+    """Whether a profiler of the program runs."""
+    enabled = getattr(torch.autograd, "_profiler_enabled", None)
+    return bool(enabled and enabled())
+
+
+def _sync_events():
+    """The option that records synchronizations of the device, where this version has it."""
+    config = getattr(torch._C._profiler, "_ExperimentalConfig", None)
+    try:
+        return {"experimental_config": config(enable_cuda_sync_events=True)} if config else {}
+    except TypeError:
+        return {}
+
+
+def _activities():
+    """The processor, and the device if the program has used it: asking would start it."""
+    found = [profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_initialized():
+        found.append(profiler.ProfilerActivity.CUDA)
+    return found
+
+
+def _warm_up_first(step):
+    """What the profiler does in its step: warm up in the first, record in the others."""
+    return profiler.ProfilerAction.RECORD if step else profiler.ProfilerAction.WARMUP
+
+
+class Window:
+    """Records `steps` steps, after one of warming up, and calls done(profile, steps recorded)."""
+
+    def __init__(self, options, done):
+        self.options = options
+        self.done = done
+        self.left = options.steps
+        self.recording = False
+        self.open = True
+        self.profile = profiler.profile(
+            activities=_activities(),
+            record_shapes=options.shapes,
+            with_stack=options.stacks,
+            profile_memory=options.memory,
+            schedule=_warm_up_first,
+            **_sync_events(),
+        )
+        self.profile.start()
+        self._guard()
+
+    def step(self):
+        """A step of the program has ended."""
+        if not self.open:
+            return
+        if not self.recording:
+            self.recording = True
+            self.profile.step()
+            return
+        self.left -= 1
+        if self.left == 0:
+            self.close()
+        else:
+            self.profile.step()
+
+    def recorded(self):
+        return self.options.steps - self.left
+
+    def close(self):
+        """Ends the recording, once, and hands it on if there is one."""
+        if not self.open:
+            return
+        self.open = False
+        self._release()
+        self.profile.stop()
+        self.done(self.profile if self.recording else None, self.recorded())
+
+    # ---- other ends ----
+
+    def _guard(self):
+        self.exit = os._exit
+        self.prepare = internals._prepare_profiler
+        self.handles_term = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        )
+        os._exit = self._exits
+        internals._prepare_profiler = self._program_profiles
+        if self.handles_term:
+            signal.signal(signal.SIGTERM, self._terminated)
+
+    def _release(self):
+        os._exit = self.exit
+        internals._prepare_profiler = self.prepare
+        if self.handles_term and signal.getsignal(signal.SIGTERM) == self._terminated:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _exits(self, status):
+        self.close()
+        self.exit(status)
+
+    def _program_profiles(self, *args, **kwargs):
+        self.close()
+        return internals._prepare_profiler(*args, **kwargs)
+
+    def _terminated(self, number, frame):
+        self.close()
+        os.kill(os.getpid(), number)
+
+    def forked(self):
+        """In a child process: the window is the parent's."""
+        self.open = False
+        self._release()

@@ -233,7 +233,9 @@ static void begin_again(share *s, bool card) {
     if (!s->dev) return;
     int64_t left = gp_alloc_in_use(s->dev), more = left + (24 << 20);
     if (card) {
-        int64_t all = (int64_t)s->dev->vt->capacity(s->dev), host = (int64_t)gp_host_capacity();
+        gp_mem_stats m;
+        gp_alloc_stats(s->dev, &m);
+        int64_t all = m.limit, host = (int64_t)gp_host_capacity();
         if (!s->dev->vt->segments && all > host) all = host; /* where a modelled card's data lies */
         int64_t half = (all - left) / 2;
         more = left + all / CARD_PART < half ? left + all / CARD_PART : half;

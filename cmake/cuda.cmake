@@ -3,13 +3,13 @@
 if(GPUSH_CUDA)
     find_package(CUDAToolkit QUIET)
 endif()
-# Its sources, shared with the stand-in in tests/fake_cuda; dtype.c and shape.c need nothing of the
+# Its sources, shared with the stand-in in tests/fake_cuda; the last three need nothing of the
 # program.
 file(GLOB_RECURSE PLUGIN_CU CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
 file(GLOB_RECURSE PLUGIN_C CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.c ${CMAKE_SOURCE_DIR}/profile/cuda/*.c)
 gpush_leave_out(PLUGIN_CU SOURCES)
 gpush_leave_out(PLUGIN_C SOURCES)
-list(APPEND PLUGIN_C ${CMAKE_SOURCE_DIR}/tensor/dtype.c ${CMAKE_SOURCE_DIR}/tensor/shape.c)
+list(APPEND PLUGIN_C ${CMAKE_SOURCE_DIR}/tensor/dtype.c ${CMAKE_SOURCE_DIR}/tensor/shape.c ${CMAKE_SOURCE_DIR}/tensor/io/library.c)
 # The text that kernels/cuda/fuse/headers.c takes in: for each target of its own folder.
 function(gpush_nvrtc_headers)
     file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/cuda/fuse/headers.def lines REGEX "^FILE")
@@ -28,6 +28,13 @@ elseif(GPUSH_CUDA)
     include(cmake/cuda_headers.cmake)
     gpush_cuda_headers(GPUSH_CUDA_INCLUDES why)
 endif()
+# The cards that it has code for, as gpush doctor tells them: for each target of its own folder.
+function(gpush_tell_cards)
+    list(JOIN ARGN " " cards)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/runtime/describe.c PROPERTIES
+        COMPILE_DEFINITIONS "GP_CUDA_CARDS=\"${cards}\"")
+endfunction()
+
 # scripts/lib.sh asks this.
 set(GPUSH_CUDA_BUILT "no" CACHE INTERNAL "yes, or why the plug-in is not among the targets")
 if(GPUSH_CUDA AND why)
@@ -64,6 +71,7 @@ elseif(GPUSH_CUDA)
         enable_language(CUDA)
     endif()
     gpush_nvrtc_headers()
+    gpush_tell_cards(${GPUSH_CUDA_CARDS})
     add_library(gpush_cuda MODULE ${PLUGIN_C} ${PLUGIN_CU})
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(gpush_cuda PRIVATE GP_PLUGIN)

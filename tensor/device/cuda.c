@@ -12,6 +12,7 @@
 #include "tensor/base/process.h"
 #include "tensor/base/env.h"
 #include "tensor/base/error.h"
+#include "tensor/io/library.h"
 #include "tensor/io/own_file.h"
 
 static char reason[512];
@@ -44,12 +45,21 @@ static bool unusable(void *so, char *text, size_t size) {
     return probe && probe(text, size) < 0;
 }
 
+/* NULL where it does not open, with the reason in why if there is such a file. */
+static void *open_file(const char *path, char *why, size_t size) {
+    const char *text;
+    void *so = gp_library_open(path, RTLD_NOW | RTLD_LOCAL, &text);
+    if (!so && !access(path, F_OK))
+        snprintf(why, size, "cuda: the plug-in cannot be loaded: %s", text);
+    return so;
+}
+
 /* Asks the driver only where there is a choice. */
-static void *open_plugin(void) {
+static void *open_plugin(char *why, size_t size) {
     char path[PATH_MAX + 64], other[PATH_MAX + 64], text[300];
-    void *so = plugin_path(0, path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *so = plugin_path(0, path, sizeof path) ? open_file(path, why, size) : NULL;
     if (!plugin_path(1, other, sizeof other) || (so && !unusable(so, text, sizeof text))) return so;
-    void *older = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+    void *older = open_file(other, why, size);
     return older && !(so && unusable(older, text, sizeof text)) ? older : so;
 }
 
@@ -65,13 +75,14 @@ bool gp_cuda_build(char *text, size_t size, bool *runs) {
 
 void *gp_cuda_plugin(char *why, size_t size) {
     static void *so; /* stays open: it is linked not to be unloaded */
-    char build[200];
+    char build[200], path[PATH_MAX + 64];
     bool runs;
-    if (!so && !(so = open_plugin())) {
-        const char *text = dlerror();
-        if (gp_cuda_build(build, sizeof build, &runs)) snprintf(why, size, "cuda: %s", build);
-        else snprintf(why, size, "cuda: the plug-in is not there: %s", text ? text : names[0]);
-    }
+    if (so) return so;
+    *why = 0;
+    if ((so = open_plugin(why, size)) || *why) return so;
+    if (gp_cuda_build(build, sizeof build, &runs)) snprintf(why, size, "cuda: %s", build);
+    else if (plugin_path(0, path, sizeof path))
+        snprintf(why, size, "cuda: the plug-in is not there (%s)", path);
     return so;
 }
 

@@ -73,6 +73,9 @@ typedef int gp_cuda_probe_fn(char *text, size_t size);
 /* Library i of those that the plug-in uses, the runtime first: 1 if it can be used, with version
  * and path in text; 0 with the reason; -1: no such library. Call it after gp_cuda_open. */
 typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size);
+/* Which cards the plug-in has code for, in text, and whether that device is one: 1 or 0; below 0:
+ * there is none of that number. */
+typedef int gp_cuda_code_fn(int device, char *text, size_t size);
 /* Settings of the libraries by name: tf32, deterministic, benchmark (0 or 1), svd_driver, svd_used
  * and conv_elements (numbers). value -1 only reads. Returns the value then set; -1: no such
  * setting. */

@@ -1,4 +1,5 @@
 /* Asks the loader and the kernel which file this code came from. */
+#include "tensor/io/library.h"
 #include "tensor/io/own_file.h"
 
 #include <dlfcn.h>
@@ -31,8 +32,8 @@ bool gp_own_library_path(const char *file, char *path, size_t size) {
     return false;
 }
 
-void *gp_own_library(const char *file, int flags) {
+void *gp_own_library(const char *file, int flags, const char **why) {
     char path[PATH_MAX + 64];
     gp_own_library_path(file, path, sizeof path);
-    return dlopen(path, flags);
+    return gp_library_open(path, flags, why);
 }

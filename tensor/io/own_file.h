@@ -14,7 +14,7 @@ bool gp_own_folder(char out[PATH_MAX]);
  * false, with the bare name for the linker to find, where there is none. */
 bool gp_own_library_path(const char *file, char *path, size_t size);
 
-/* dlopen of that path; NULL as dlopen, whose dlerror says why. The caller keeps it. */
-void *gp_own_library(const char *file, int flags);
+/* gp_library_open of that path (tensor/io/library.h). */
+void *gp_own_library(const char *file, int flags, const char **why);
 
 #endif

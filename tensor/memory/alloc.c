@@ -139,6 +139,12 @@ static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t
  * again. The host's gives all: kernels and libraries need memory, too. Called without the lock. */
 static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t bytes) {
     gp_device *dev = al->dev;
+    if (!dev->vt->on_host && gp_alloc_renew_limit(dev)) { /* others have given some back */
+        gp_lock(&al->lock);
+        gp_storage *st = gp_cache_add(&al->cache, s, size_class, bytes);
+        gp_unlock(&al->lock);
+        if (st) return st;
+    }
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
@@ -191,9 +197,9 @@ static const char *in_all(const gp_alloc *al, int64_t wanted, char *text, size_t
     if (!limit || al->dev->vt->on_host) return text;
     bool sim = !strcmp(al->dev->vt->kind, "sim"), host = sim && wanted <= limit / 9 * 8;
     const char *label = sim ? gp_model_label() : NULL;
-    snprintf(text, n, ", of %.1f MiB in all%s%s%s%s", (double)limit / 1048576, label ? " (" : "",
-             label ? label : "", label ? ")" : "",
-             host ? "; it lies in the host's memory, which has no more" : "");
+    snprintf(text, n, ", of %.1f MiB %s%s%s%s%s", (double)limit / 1048576,
+             sim ? "in all" : "that others leave", label ? " (" : "", label ? label : "",
+             label ? ")" : "", host ? "; it lies in the host's memory, which has no more" : "");
     return text;
 }
 
@@ -394,11 +400,14 @@ bool gp_alloc_open(gp_device *dev) {
     return true;
 }
 
-void gp_alloc_renew_limit(gp_device *dev) {
+bool gp_alloc_renew_limit(gp_device *dev) {
     gp_alloc *al = dev->alloc;
+    int64_t limit = (int64_t)dev->vt->capacity(dev);
     gp_lock(&al->lock);
-    al->cache.limit = (int64_t)dev->vt->capacity(dev);
+    bool more = limit > al->cache.limit;
+    al->cache.limit = limit;
     gp_unlock(&al->lock);
+    return more;
 }
 
 void gp_alloc_each_cached(gp_device *dev, void (*fn)(void *data, size_t bytes)) {

@@ -63,8 +63,8 @@ void gp_alloc_reset_peak(gp_device *dev);
 /* Frees cached blocks on the device, but for those that queued work on another stream may still
  * use. */
 void gp_alloc_flush(gp_device *dev);
-/* Asks dev again how much memory it has; what is in use beyond that stays. */
-void gp_alloc_renew_limit(gp_device *dev);
+/* Asks dev again how much memory it has; what is in use beyond that stays. Whether it has more. */
+bool gp_alloc_renew_limit(gp_device *dev);
 /* Calls fn for each block that is cached, with the allocator's lock held. */
 void gp_alloc_each_cached(gp_device *dev, void (*fn)(void *data, size_t bytes));
 /* Gives all cached memory back to dev, for others who allocate there: waits for the device. False

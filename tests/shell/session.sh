@@ -269,6 +269,10 @@ got=$(p/bin/gpush doctor)
 tap_is $? 1 "what is broken shows in the exit status"
 [[ $got == *'!!  BLAS'*'!!  oneDNN'*'the libraries of linear algebra cannot be loaded: '* ]]
 tap_ok $? "and by name: here is none of the program's libraries" "$got"
+mkdir p/lib && head -c 9999 "$build/lib/libgpush_blas.so" >p/lib/libgpush_blas.so
+got=$(p/bin/gpush -e 'print(pcall(mm, ones(99, 99), ones(99, 99)))' 2>&1)
+[[ $got == "false"*"cannot be loaded: $PWD/p/bin/../lib/libgpush_blas.so is cut off: 9999 of its "*" bytes are there" && $got != *$'\n'* ]]
+tap_ok $? "a library of its own that is cut off, in one sentence" "$got"
 # When the history cannot be written.
 [[ $(HOME=/proc "$build/gpush" doctor) == *'--  history'*'/proc/.local/state/gpush/history: No such file'* ]]
 tap_ok $? "a folder that takes no history: the doctor says so"

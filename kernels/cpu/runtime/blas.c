@@ -41,12 +41,12 @@ static void choose_core(const gp_blas_table *b) {
 /* False with the loader's reason as the error; the next call tries again. */
 static bool load(void) {
     /* its thousands of functions are found when they are first called: RTLD_LAZY */
-    void *so = gp_own_library("libgpush_blas.so", RTLD_LAZY | RTLD_LOCAL);
+    const char *why;
+    void *so = gp_own_library("libgpush_blas.so", RTLD_LAZY | RTLD_LOCAL, &why);
     const gp_blas_table *b = so ? dlsym(so, "gp_blas_functions") : NULL;
-    const char *why = b ? NULL : dlerror();
     if (!b)
         return gp_fail("the libraries of linear algebra cannot be loaded: %s",
-                       why ? why : "no reason given");
+                       so ? "libgpush_blas.so is of another version" : why);
     choose_core(b);
     __atomic_store_n(&gp_blas, b, __ATOMIC_RELEASE);
     return true;

@@ -28,11 +28,13 @@ typedef struct nvrtc {
     int (*destroy)(program *p);
     const char *(*error)(int code);
     int (*version)(int *major, int *minor);
+    int (*text_size)(program p, size_t *size);
+    int (*text)(program p, char *to);
 } nvrtc;
 static const char *const nvrtc_names[] = {
-    "nvrtcCreateProgram",  "nvrtcCompileProgram",    "nvrtcGetCUBINSize",
-    "nvrtcGetCUBIN",       "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
-    "nvrtcDestroyProgram", "nvrtcGetErrorString",    "nvrtcVersion"};
+    "nvrtcCreateProgram",     "nvrtcCompileProgram", "nvrtcGetCUBINSize",   "nvrtcGetCUBIN",
+    "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",  "nvrtcDestroyProgram", "nvrtcGetErrorString",
+    "nvrtcVersion",           "nvrtcGetPTXSize",     "nvrtcGetPTX"};
 
 /* cuda.h: a function is a void * here. */
 typedef struct driver {
@@ -86,19 +88,37 @@ static void read_log(const nvrtc *n, program p, int status, char *why, size_t si
     free(text);
 }
 
-static int compile(const nvrtc *n, program p, int arch) {
+/* The newest capability that NVRTC knows whose code the card can run: that runs on others of its
+ * major number. A card that is newer than all of them gets PTX, which its driver compiles. */
+static int known_arch(int arch, bool *ptx) {
+    int newest = gp_lib_nvrtc_newest(arch);
+    *ptx = newest && newest / 10 != arch / 10;
+    return newest ? newest : arch;
+}
+
+static int compile(const nvrtc *n, program p, int arch, bool ptx) {
     char card[40], dims[40];
     const char *options[] = {card, dims, "--std=c++17", "--fmad=false",
                              "--device-as-default-execution-space"};
-    snprintf(card, sizeof card, "--gpu-architecture=sm_%d", arch);
+    snprintf(card, sizeof card, "--gpu-architecture=%s_%d", ptx ? "compute" : "sm", arch);
     snprintf(dims, sizeof dims, "-DGP_MAX_DIM=%d", GP_MAX_DIM);
     return n->compile(p, (int)(sizeof options / sizeof *options), options);
+}
+
+/* The code, as *code by free; false where there is none. */
+static bool read_code(const nvrtc *n, program p, bool ptx, char **code, size_t *size) {
+    if ((ptx ? n->text_size : n->code_size)(p, size) || !(*code = malloc(*size))) return false;
+    if (!(ptx ? n->text : n->code)(p, *code)) return true;
+    free(*code);
+    *code = NULL;
+    return false;
 }
 
 bool gp_nvrtc_compile(const char *text, int arch, char **code, size_t *size, char *why,
                       size_t why_size) {
     const char *names[HEADERS], *texts[HEADERS];
     int count, status;
+    bool ptx;
     const gp_nvrtc_header *headers = gp_nvrtc_headers(&count);
     const nvrtc *n = compiler();
     program p = NULL;
@@ -112,12 +132,9 @@ bool gp_nvrtc_compile(const char *text, int arch, char **code, size_t *size, cha
         snprintf(why, why_size, "NVRTC: %s", n->error(status));
         return false;
     }
-    if ((status = compile(n, p, arch))) read_log(n, p, status, why, why_size);
-    else if (n->code_size(p, size) || !(*code = malloc(*size)) || n->code(p, *code)) {
-        snprintf(why, why_size, "NVRTC gave no code");
-        free(*code);
-        *code = NULL;
-    }
+    arch = known_arch(arch, &ptx);
+    if ((status = compile(n, p, arch, ptx))) read_log(n, p, status, why, why_size);
+    else if (!read_code(n, p, ptx, code, size)) snprintf(why, why_size, "NVRTC gave no code");
     n->destroy(&p);
     return *code != NULL;
 }

@@ -139,6 +139,8 @@ static int count_devices(char *why, size_t size) {
                  "the driver, or build gpush with a toolkit of CUDA %d",
                  driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
                  CUDART_VERSION % 1000 / 10, driver / 1000);
+    else if (err == cudaErrorInsufficientDriver)
+        snprintf(why, size, "cuda: there is no NVIDIA driver");
     else
         snprintf(why, size, "cuda: %s",
                  err == cudaSuccess ? "there is no CUDA device" : cudaGetErrorString(err));
@@ -214,9 +216,19 @@ static bool open_device(gp_device *dev) {
     return false;
 }
 
-static size_t capacity(gp_device *dev) { return gp_cuda_of(dev)->bytes; }
-
 /* ---- memory ---- */
+
+enum { INDICES = 64 };
+static _Atomic size_t held[INDICES]; /* bytes, by the device's index */
+
+/* What is free, and what is held of it: other programs, and the driver, have the rest. Under WSL2
+ * CUDA does not refuse more than that, and is ten times slower. */
+static size_t capacity(gp_device *dev) {
+    size_t left = 0, all;
+    gp_cuda_enter(dev);
+    if (cudaMemGetInfo(&left, &all) != cudaSuccess) return cudaGetLastError(), 0;
+    return left + atomic_load(&held[dev->index % INDICES]);
+}
 
 static void *mem_alloc(gp_device *dev, size_t bytes) {
     if (!gp_device_alive(dev, "allocation")) return NULL;
@@ -224,7 +236,7 @@ static void *mem_alloc(gp_device *dev, size_t bytes) {
     void *p = NULL;
     cudaError_t err;
     GP_CUDA_TIMED(dev, err, false, cudaMalloc, (&p, bytes));
-    if (err == cudaSuccess) return p;
+    if (err == cudaSuccess) return atomic_fetch_add(&held[dev->index % INDICES], bytes), p;
     cudaGetLastError();
     if (err != cudaErrorMemoryAllocation) gp_cuda_call_ok(dev, (int)err, "allocation");
     return NULL; /* no message: out of memory, which the allocator's ladder handles */
@@ -235,6 +247,7 @@ static void mem_free(gp_device *dev, void *p, size_t bytes) {
     gp_cuda_enter(dev);
     cudaError_t err;
     GP_CUDA_TIMED(dev, err, false, cudaFree, (p));
+    atomic_fetch_sub(&held[dev->index % INDICES], bytes);
     if (err != cudaSuccess) cudaGetLastError();
 }
 

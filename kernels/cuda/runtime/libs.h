@@ -39,9 +39,9 @@ bool gp_lib_functions(gp_lib lib, const char *op, const char *const *names, int 
 #define GP_LIB_POINTER(name) __typeof__(&name) name;
 #define GP_LIB_NAME(name) #name,
 
-/* For `gpush doctor`: the library's name, and its path and version or why it cannot be used, in
- * text (truncated at size). True if it can. Opens the library, but no device. */
-bool gp_lib_describe(gp_lib lib, const char **name, char *text, size_t size);
+/* The newest compute capability of those that NVRTC compiles for that code for a card of capability
+ * `most` may have, as in 90; 0 where it does not tell. Opens it; sets no message. */
+int gp_lib_nvrtc_newest(int most);
 
 /* The handle that `create` made for the library on c's device and stream: made on first use and
  * kept. NULL with a message. create: false with a message. */

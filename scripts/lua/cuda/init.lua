@@ -121,7 +121,7 @@ function cuda.memory_summary(device)
         row("in use", mib(m.in_use), "in live tensors, and the workspace of kernels"),
         row("peak", mib(m.peak), "the most that was in use"),
         row("cached", mib(m.cached), "freed, and kept for the next tensors"),
-        row("limit", m.limit > 0 and mib(m.limit) or "none known", "what the device has"),
+        row("limit", m.limit > 0 and mib(m.limit) or "none known", "what others leave of it"),
         row("allocations", m.allocations, "blocks handed out"),
         row("reused", m.reused, "of these from the cache, without a device call"),
         row("flushes", m.flushes, "times the cache was freed"),

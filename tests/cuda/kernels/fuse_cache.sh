@@ -60,8 +60,18 @@ wait $!
 unset GPUSH_FAKE_NVRTC_WAITS
 tap_is "$(code) $(run)" "1 0 1 0 nil" "which ends what it does, and keeps that"
 
+# ---- what NVRTC knows ----
+# Code for its own capability, for the newest that its own may run, and PTX where NVRTC knows none.
+for card in "90 75,80,90" "89 75,80,90" "120 75,80,90" "75 75"; do
+    rm "$folder"/*
+    tap_is "$(GPUSH_FAKE_ARCH=${card% *} GPUSH_FAKE_NVRTC_KNOWS=${card#* } run)" "1 0 0 nil" \
+        "a card of ${card% *}, and an NVRTC that knows ${card#* }"
+done
+rm "$folder"/*
+tap_is "$(GPUSH_FAKE_ARCH=75 GPUSH_FAKE_NVRTC_KNOWS=80,90 run | cut -d' ' -f1-3)" "0 0 1" "one that knows only newer ones is no use"
+
 # ---- without ----
-rm "$file"
+rm -f "$file"
 refused() { # NAME PATTERN
     local text
     text=$(run)

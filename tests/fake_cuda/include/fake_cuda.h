@@ -17,6 +17,7 @@
  * from there. N is "3" (the third), "3+" (the third and all later ones) or "3-5"; "0" switches off:
  *   GPUSH_FAKE_DEVICES=n      how many devices (1); 0: cudaErrorNoDevice
  *   GPUSH_FAKE_MEMORY=bytes   memory of each (4 GiB)
+ *   GPUSH_FAKE_OTHERS=file    bytes of each that other programs have, as the file says at the time
  *   GPUSH_FAKE_ARCH=90        compute capability
  *   GPUSH_FAKE_SMS=4          multiprocessors
  *   GPUSH_FAKE_DRIVER=13000   the driver's CUDA version; below 13000: cudaErrorInsufficientDriver

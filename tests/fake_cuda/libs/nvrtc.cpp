@@ -2,7 +2,8 @@
 // built the stand-in. Its "code" is a shared object, which driver.cpp loads. With
 // GPUSH_FAKE_NVRTC_KEEP=folder each text is only kept there, and its code cannot be loaded; with
 // GPUSH_FAKE_NVRTC_FAILS none compiles; with GPUSH_FAKE_NVRTC_WAITS=file compiling makes that file,
-// and goes on once it is gone.
+// and goes on once it is gone. GPUSH_FAKE_NVRTC_KNOWS=75,90: the compute capabilities that it
+// compiles for (75 to 99 else).
 #include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 struct nvrtc_program {
     std::string text, log, code;
     std::vector<std::pair<std::string, std::string>> headers;
+    bool ptx = false;
 };
 
 // What is not in NVRTC: for each kernel a function that takes its arguments by their addresses, as
@@ -130,8 +132,23 @@ static void wait_for(const char *path) {
     while (fs::exists(path)) usleep(1000);
 }
 
+static std::vector<int> known() {
+    const char *list = getenv("GPUSH_FAKE_NVRTC_KNOWS");
+    std::vector<int> all;
+    if (!list)
+        for (int arch = 75; arch < 100; arch++) all.push_back(arch);
+    for (; list && *list; list += strspn(list, ","))
+        all.push_back((int)strtol(list, (char **)&list, 10));
+    return all;
+}
+
 #pragma GCC visibility push(default)
 extern "C" {
+int nvrtcGetNumSupportedArchs(int *n) { return *n = (int)known().size(), 0; }
+int nvrtcGetSupportedArchs(int *to) {
+    for (int arch : known()) *to++ = arch;
+    return 0;
+}
 int nvrtcCreateProgram(nvrtc_program **p, const char *text, const char *, int n,
                        const char *const *headers, const char *const *names) {
     *p = new nvrtc_program{text, "", "", {}};
@@ -143,7 +160,13 @@ int nvrtcDestroyProgram(nvrtc_program **p) { return delete *p, *p = nullptr, 0; 
 int nvrtcCompileProgram(nvrtc_program *p, int n, const char *const *options) {
     const char *folder = getenv("GPUSH_FAKE_NVRTC_KEEP");
     bool card = false;
-    for (int i = 0; i < n; i++) card |= !strncmp(options[i], "--gpu-architecture=sm_", 22);
+    for (int i = 0; i < n; i++)
+        for (const char *kind : {"--gpu-architecture=sm_", "--gpu-architecture=compute_"})
+            if (!strncmp(options[i], kind, strlen(kind))) {
+                std::vector<int> all = known();
+                card = std::count(all.begin(), all.end(), atoi(options[i] + strlen(kind)));
+                p->ptx = strstr(kind, "compute");
+            }
     if (!card) return 5; // NVRTC_ERROR_INVALID_OPTION
     if (folder) {
         keep(*p, folder);
@@ -158,9 +181,14 @@ int nvrtcCompileProgram(nvrtc_program *p, int n, const char *const *options) {
     return p->code.empty() ? 6 : 0; // NVRTC_ERROR_COMPILATION
 }
 
-int nvrtcGetCUBINSize(nvrtc_program *p, size_t *n) { return *n = p->code.size(), 0; }
+// Of code for a compute capability there is only the one form or the other.
+int nvrtcGetCUBINSize(nvrtc_program *p, size_t *n) { return *n = p->code.size(), p->ptx ? 4 : 0; }
 int nvrtcGetCUBIN(nvrtc_program *p, char *to) {
-    return memcpy(to, p->code.data(), p->code.size()), 0;
+    return memcpy(to, p->code.data(), p->code.size()), p->ptx ? 4 : 0;
+}
+int nvrtcGetPTXSize(nvrtc_program *p, size_t *n) { return *n = p->code.size(), p->ptx ? 0 : 4; }
+int nvrtcGetPTX(nvrtc_program *p, char *to) {
+    return memcpy(to, p->code.data(), p->code.size()), p->ptx ? 0 : 4;
 }
 int nvrtcGetProgramLogSize(nvrtc_program *p, size_t *n) { return *n = p->log.size() + 1, 0; }
 int nvrtcGetProgramLog(nvrtc_program *p, char *to) {

@@ -1,4 +1,5 @@
 /* Memory: device, pinned and registered, pools, and the kind of an address. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -98,6 +99,16 @@ static size_t taken(int d) {
     return v.used + v.pool.reserved + (v.current_pool == &v.pool ? 0 : v.current_pool->reserved);
 }
 
+/* What other programs have of each device: the number in the file that GPUSH_FAKE_OTHERS names. */
+static size_t others() {
+    const char *name = getenv("GPUSH_FAKE_OTHERS");
+    FILE *f = name ? fopen(name, "r") : NULL;
+    size_t bytes = 0;
+    if (f && fscanf(f, "%zu", &bytes) != 1) bytes = 0;
+    if (f) fclose(f);
+    return bytes;
+}
+
 static cudaError_t device_alloc(void **p, size_t bytes, CUmemPoolHandle_st *pool) {
     *p = NULL;
     rt().counts["malloc"]++;
@@ -106,8 +117,8 @@ static cudaError_t device_alloc(void **p, size_t bytes, CUmemPoolHandle_st *pool
     device &d = dev();
     size_t cached = pool ? pool->reserved - pool->used : 0,
            more = bytes > cached ? bytes - cached : 0;
-    if (more > rt().memory || taken(current_device) > rt().memory - more)
-        return cudaErrorMemoryAllocation;
+    size_t memory = rt().memory - others();
+    if (more > memory || taken(current_device) > memory - more) return cudaErrorMemoryAllocation;
     *p = add(bytes, 512, cudaMemoryTypeDevice, pool ? pool->dev : current_device, 0, pool);
     if (!*p) return cudaErrorMemoryAllocation;
     if (!pool) d.used += bytes;
@@ -296,7 +307,7 @@ cudaError_t cudaMemGetInfo(size_t *free_, size_t *total) {
     if (err) return done(err);
     locked l(rt().lock);
     *total = rt().memory;
-    *free_ = rt().memory - taken(current_device);
+    *free_ = rt().memory - others() - taken(current_device);
     return cudaSuccess;
 }
 

@@ -1,0 +1,290 @@
+/* gpush doctor on CUDA: the driver, the plug-in and what it was compiled for, each card, on which a
+ * kernel is launched, NVIDIA's libraries and NCCL. What is missing comes with the command that
+ * brings it here: packages of Python for the plug-in's CUDA, in a clone a build. */
+#include "shell/doctor.h"
+
+#include "tensor/base/env.h"
+#include "tensor/base/error.h"
+#include "tensor/device/backends.h"
+#include "tensor/device/plugin_api.h"
+#ifndef GP_WITHOUT_DIST
+#include "kernels/nccl/nccl.h"
+#endif
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- this system ---- */
+
+/* Whether a file that matches the pattern begins with the text; NULL: whether there is one. */
+static bool any_file(const char *pattern, const char *text) {
+    glob_t g;
+    char line[200];
+    bool found = false;
+    if (glob(pattern, 0, NULL, &g)) return false;
+    for (size_t i = 0; i < g.gl_pathc && !found; i++) {
+        FILE *f = text ? fopen(g.gl_pathv[i], "re") : NULL;
+        found = !text || (f && fgets(line, sizeof line, f) && strstr(line, text));
+        if (f) fclose(f);
+    }
+    globfree(&g);
+    return found;
+}
+
+/* Whether python3 on PATH is the system's, where it refuses packages that are not. */
+static bool python_is_managed(void) {
+    char path[PATH_MAX];
+    const char *list = gp_env_text(GP_ENV_PATH);
+    while (list && *list) {
+        int n = (int)strcspn(list, ":");
+        snprintf(path, sizeof path, "%.*s/python3", n, list);
+        if (!access(path, X_OK))
+            return (!strncmp(list, "/usr/bin", 8) || !strncmp(list, "/bin", 4)) &&
+                   any_file("/usr/lib*/python3*/EXTERNALLY-MANAGED", NULL);
+        list += n + (list[n] == ':');
+    }
+    return false;
+}
+
+/* The command that brings Python's package `name` for that CUDA, in a buffer of its own. */
+static const char *pip(const char *name, int cuda, bool always_numbered) {
+    static char text[200];
+    char number[20] = "";
+    if (cuda < 13 || always_numbered) snprintf(number, sizeof number, "-cu%d", cuda);
+    snprintf(text, sizeof text, "python3 -m pip install %s%s%s",
+             python_is_managed() ? "--user --break-system-packages " : "", name, number);
+    return text;
+}
+
+/* In a clone, the command that builds the plug-in after `first`. */
+static void fix_by_build(const char *first) {
+    bool clone = gp_doctor_in_clone();
+    gp_doctor_fix("%s%s%s", first ? first : "",
+                  !first  ? ""
+                  : clone ? " && "
+                          : ", then ",
+                  clone ? "scripts/gpush --cuda"
+                        : "build the plug-in in a clone of gpush: scripts/gpush --cuda");
+}
+
+/* ---- the driver ---- */
+
+static void fix_driver(void) {
+    static const char *const names[GP_MANAGERS] = {"nvidia-driver", "akmod-nvidia", "nvidia",
+                                                   "nvidia-open-driver-G06-signed-kmp-default",
+                                                   NULL};
+    char text[200];
+    if (any_file("/proc/sys/kernel/osrelease", "icrosoft"))
+        gp_doctor_fix("install NVIDIA's driver for Windows: WSL2 shares it");
+    else if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
+        gp_doctor_fix("start the container with the card: docker run --gpus all, with NVIDIA's "
+                      "container toolkit");
+    else if (gp_doctor_install(names, text, sizeof text)) gp_doctor_fix("%s", text);
+    else gp_doctor_fix("install NVIDIA's driver");
+}
+
+/* The driver's CUDA, as in 13000; 0 where there is none. */
+static int check_driver(void) {
+    int n = 0;
+    void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    int (*version)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
+    bool card = any_file("/sys/bus/pci/devices/*/vendor", "0x10de") || !access("/dev/dxg", F_OK);
+    if (version && !version(&n)) {
+        gp_doctor_say(GP_WORKS, "CUDA driver", "for CUDA %d.%d", n / 1000, n % 1000 / 10);
+        return n;
+    }
+    gp_doctor_say(GP_ABSENT, "CUDA driver", "libcuda.so.1 is not here: no NVIDIA driver%s",
+                  card ? ", though there is a card" : ", and no NVIDIA card is seen");
+    if (card) fix_driver();
+    return 0;
+}
+
+/* ---- the plug-in and its cards ---- */
+
+/* Checks the plug-in; NULL where there is none. */
+static void *check_plugin(void) {
+    char why[600] = "";
+    void *so = gp_cuda_plugin(why, sizeof why);
+    if (!so) {
+        gp_doctor_say(GP_ABSENT, "plug-in", "%s", why);
+        fix_by_build(NULL);
+        gp_doctor_say(
+            GP_ABSENT, "libraries",
+            "cuBLAS, cuDNN, cuSOLVER, cuFFT, NVRTC and CUPTI are looked for by the plug-in");
+    }
+    return so;
+}
+
+/* Runs a kernel on card i; NULL, or the error. */
+static const char *launch(lua_State *L, int i, double *left) {
+    static char why[600];
+    lua_pushfstring(L,
+                    "local gpush, on = require 'gpush', {device = 'cuda:%d'}\n"
+                    "assert((gpush.ones(10, on) * 2):sum():item() == 20, 'a wrong result')\n"
+                    "return gpush.memory(on.device).limit",
+                    i);
+    const char *text = lua_tostring(L, -1);
+    bool ok = luaL_loadbuffer(L, text, strlen(text), "=doctor") == LUA_OK &&
+              lua_pcall(L, 0, 1, 0) == LUA_OK;
+    if (ok) *left = lua_tonumber(L, -1);
+    else snprintf(why, sizeof why, "%s", lua_isstring(L, -1) ? lua_tostring(L, -1) : "an error");
+    lua_pop(L, 2);
+    return ok ? NULL : why;
+}
+
+static void show_code(int fits, const char *code) {
+    if (fits < 0) return;
+    gp_doctor_say(fits ? GP_WORKS : GP_ABSENT, "code", "for %s%s", code,
+                  fits ? "" : ": the driver compiles it for this card at each file's first use");
+    if (!fits) fix_by_build(NULL);
+}
+
+/* The card's line, and whether the plug-in has code for it. A driver compiles no PTX of a newer
+ * CUDA than its own, of a newer minor version, too. */
+static void check_card(lua_State *L, void *so, int i, int driver) {
+    char name[20], code[300] = "";
+    double left = 0;
+    gp_cuda_code_fn *tell = (gp_cuda_code_fn *)dlsym(so, "gp_cuda_code");
+    int fits = tell ? tell(i, code, sizeof code) : -1;
+    const char *why = launch(L, i, &left);
+    snprintf(name, sizeof name, "cuda:%d", i);
+    if (!why) {
+        gp_doctor_say(GP_WORKS, name, "runs a kernel; %.1f GiB of its memory are free",
+                      left / 1073741824);
+        return show_code(fits, code);
+    }
+    gp_doctor_say(GP_BROKEN, name, "runs no kernel: %s%s%s", why,
+                  *code ? "; the plug-in has code for " : "", code);
+    if (strstr(why, "cudaErrorUnsupportedPtxVersion") && driver)
+        gp_doctor_fix("the driver compiles PTX of CUDA %d.%d and older", driver / 1000,
+                      driver % 1000 / 10);
+    if (strstr(why, "cudaErrorUnsupportedPtxVersion") ||
+        strstr(why, "cudaErrorNoKernelImageForDevice"))
+        fix_by_build(NULL);
+}
+
+static void check_cards(lua_State *L, void *so, int driver) {
+    char text[4000] = "";
+    int n = gp_cuda_devices(text, sizeof text), i = 0;
+    gp_cuda_vt(); /* gives the reason, where a device cannot be used */
+    if (n && *gp_error()) gp_doctor_say(GP_ABSENT, "plug-in", "%s", gp_error());
+    else if (!n) {
+        gp_doctor_say(GP_ABSENT, "plug-in", "built, but no device: %s", text);
+        if (strstr(text, "update the driver"))
+            gp_doctor_fix("scripts/dev/cuda-plugins FOLDER, with a toolkit of the driver's CUDA");
+    }
+    bool usable = n && !*gp_error();
+    gp_error_clear();
+    for (char *line = n ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+        gp_doctor_say(GP_WORKS, "plug-in", "finds %s", line);
+    for (; usable && i < n; i++) check_card(L, so, i, driver);
+}
+
+/* ---- NVIDIA's libraries ---- */
+
+/* What needs the library, and Python's package of it. */
+static const struct {
+    const char *name, *for_what, *package;
+    bool numbered; /* the package has CUDA's number in its name, from CUDA 13 on, too */
+} uses[] = {{"cuBLAS", "matmul", "nvidia-cublas", false},
+            {"cuBLASLt", "matmul", "nvidia-cublas", false},
+            {"cuDNN", "fast convolutions, attention, batch_norm and recurrent layers",
+             "nvidia-cudnn", true},
+            {"cuSOLVER", "linalg", "nvidia-cusolver", false},
+            {"cuFFT", "fft", "nvidia-cufft", false},
+            {"NVRTC", "fused functions", "nvidia-cuda-nvrtc", false},
+            {"NCCL", "dist, several cards", "nvidia-nccl", true},
+            {"CUPTI", "device times in profiles", "nvidia-cuda-cupti", false}};
+
+/* CUDA's major number, by the text on the plug-in's runtime, which is library 0. */
+static int cuda_of(gp_cuda_library_fn *library) {
+    const char *name;
+    char text[200] = "";
+    return library && library(0, &name, text, sizeof text) > 0 ? atoi(text) : 0;
+}
+
+static void fix_library(const char *name, const char *text, int cuda) {
+    for (size_t u = 0; u < sizeof uses / sizeof *uses; u++) {
+        if (strcmp(uses[u].name, name)) continue;
+        const char *install = pip(uses[u].package, cuda, uses[u].numbered);
+        if (strstr(text, "compiled without cudnn.h")) fix_by_build(install);
+        else gp_doctor_fix("for %s: %s", uses[u].for_what, install);
+    }
+}
+
+/* Checks NVIDIA's libraries as the plug-in searches for them (kernels/cuda/runtime/find.c). */
+static void check_libraries(void *plugin) {
+    gp_cuda_library_fn *library =
+        plugin ? (gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library") : NULL;
+    const char *name;
+    char text[1500];
+    int cuda = cuda_of(library);
+    if (plugin && !library) {
+        gp_doctor_say(GP_ABSENT, "plug-in", "it is of another version");
+        fix_by_build(NULL);
+    }
+    for (int i = 0, ok; library && (ok = library(i, &name, text, sizeof text)) >= 0; i++) {
+        if (!strcmp(name, "CUDA driver")) continue; /* it has its line */
+        gp_doctor_say(ok ? GP_WORKS : GP_ABSENT, name, "%s", text);
+        if (!ok) fix_library(name, text, cuda);
+    }
+}
+
+/* What collectives on cuda need beside the library. */
+static void check_nccl(void *plugin) {
+#ifndef GP_WITHOUT_DIST
+    char why[600] = "", version[40] = "?";
+    void *so = gp_nccl_plugin(why, sizeof why);
+    gp_nccl_header_fn *header = so ? (gp_nccl_header_fn *)dlsym(so, "gp_nccl_header") : NULL;
+    if (header) header(version, sizeof version);
+    if (so)
+        gp_doctor_say(GP_WORKS, "plug-in", "for NCCL, by the header of %s: collectives on cuda",
+                      version);
+    else {
+        gp_doctor_say(GP_ABSENT, "plug-in", "for NCCL: %s", why);
+        fix_by_build(pip("nvidia-nccl",
+                         cuda_of((gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library")), true));
+    }
+#endif
+}
+
+/* The driver may restrict hardware counters to the administrator. Device times are CUPTI's activity
+ * records, which are no counters; a profile says so where CUPTI refuses them. */
+static void check_counters(void) {
+    FILE *f = fopen("/proc/driver/nvidia/params", "re");
+    char line[200];
+    bool kept = false;
+    if (!f) return;
+    while (fgets(line, sizeof line, f))
+        if (!strncmp(line, "RmProfilingAdminOnly: 1", 23)) kept = geteuid() != 0;
+    fclose(f);
+    gp_doctor_say(GP_WORKS, "counters", "%s",
+                  kept ? "kept for the administrator (RmProfilingAdminOnly); device times are not "
+                         "counters"
+                       : "the driver lets this user profile");
+}
+
+void gp_doctor_cuda(lua_State *L) {
+    int driver = check_driver();
+    void *plugin = check_plugin();
+    if (plugin) check_cards(L, plugin, driver);
+    check_libraries(plugin);
+    if (plugin) check_nccl(plugin);
+    if (driver) check_counters();
+    if (gp_env_text(GP_ENV_CUDA_LAUNCH_BLOCKING)) {
+        gp_doctor_say(
+            GP_ABSENT, "launches",
+            "CUDA_LAUNCH_BLOCKING=%s: they wait until they are done, and nothing overlaps",
+            gp_env_text(GP_ENV_CUDA_LAUNCH_BLOCKING));
+        gp_doctor_fix("unset CUDA_LAUNCH_BLOCKING");
+    }
+    gp_doctor_say(GP_ABSENT, "cuda",
+                  "has run on an NVIDIA H200 and an H100 (tests/gpu/REPORT.md); elsewhere on a "
+                  "stand-in made of the processor");
+}

@@ -18,24 +18,47 @@ static int by_start(const void *a, const void *b) {
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-bool gp_timeline_read_busy(gp_timeline *t) {
-    int n = 0;
-    t->busy = malloc(((size_t)t->ncommands + 1) * sizeof *t->busy);
-    if (!t->busy) return false;
-    for (int i = 0; i < t->ncommands; i++)
-        t->busy[i] = (gp_busy_span){t->command[i].rec->t0, t->command[i].end, 0};
-    qsort(t->busy, (size_t)t->ncommands, sizeof *t->busy, by_start);
-    for (int i = 0; i < t->ncommands; i++) {
-        gp_busy_span *last = n ? &t->busy[n - 1] : NULL, now = t->busy[i];
+/* Joins those of n spans that meet; returns how many are left. */
+static int join(gp_busy_span *s, int n) {
+    int kept = 0;
+    qsort(s, (size_t)n, sizeof *s, by_start);
+    for (int i = 0; i < n; i++) {
+        gp_busy_span *last = kept ? &s[kept - 1] : NULL, now = s[i];
         if (last && now.from <= last->to) {
             if (now.to > last->to) last->to = now.to;
             continue;
         }
         now.before = last ? last->before + (last->to - last->from) : 0;
-        t->busy[n++] = now;
+        s[kept++] = now;
     }
-    t->nbusy = n;
-    return true;
+    return kept;
+}
+
+/* The spans of the commands for which is() holds; NULL: when out of memory. */
+static gp_busy_span *spans_of(const gp_timeline *t, bool (*is)(const gp_command *, const void *),
+                              const void *with, int *n) {
+    gp_busy_span *s = malloc(((size_t)t->ncommands + 1) * sizeof *s);
+    *n = 0;
+    for (int i = 0; s && i < t->ncommands; i++)
+        if (is(&t->command[i], with))
+            s[(*n)++] = (gp_busy_span){t->command[i].rec->t0, t->command[i].end, 0};
+    if (s) *n = join(s, *n);
+    return s;
+}
+
+static bool is_any(const gp_command *c, const void *with) { return c != with; }
+
+bool gp_timeline_read_busy(gp_timeline *t) {
+    return (t->busy = spans_of(t, is_any, NULL, &t->nbusy)) != NULL;
+}
+
+bool gp_timeline_ran(const gp_timeline *t, bool (*is)(const gp_command *, const void *),
+                     const void *with, uint64_t *ns) {
+    int n;
+    gp_busy_span *s = spans_of(t, is, with, &n);
+    *ns = n > 0 ? s[n - 1].before + (s[n - 1].to - s[n - 1].from) : 0;
+    free(s);
+    return s != NULL;
 }
 
 /* How long devices had run by `when`. */

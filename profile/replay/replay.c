@@ -304,6 +304,23 @@ static bool drain(const pass *p, int64_t *ns) {
     return true;
 }
 
+/* Whether a command takes what it took, and runs beside no other than it did. */
+static bool keeps(const gp_command *c, const void *with) {
+    const gp_whatif *w = with;
+    bool beside = w->overlap && gp_rec_direction(c->rec) != GP_COPY_D2D;
+    return !beside && gp_whatif_factor(w, c->rec) == 1;
+}
+
+/* Where a trace does not say what streams wait for, they are not taken to work beside each other
+ * more than they did: then nothing ends before devices have run what is as it was. Sets *end to
+ * that; 0: not known. */
+static bool least_end(const pass *p, uint64_t *end) {
+    const gp_whatif *w = p->w;
+    *end = 0;
+    if (!p->t->p->unknown_orders || w->card || w->network || w->batch) return true;
+    return gp_timeline_ran(p->t, keeps, w, end) && (*end += p->t->p->t0);
+}
+
 static bool finish(pass *p) {
     const gp_timeline *t = p->t;
     if (!advance(p, t->done) || !add_point(p->r, t->done, p->now)) return false;
@@ -311,8 +328,9 @@ static bool finish(pass *p) {
     gp_loader_finish(t, p->w, p->r);
     if (p->card) p->ended = gp_on_card_finish(p->card);
     int64_t rest;
-    if (!drain(p, &rest)) return false;
-    p->r->t1 = most(p->now, later(most(p->now, p->ended), rest));
+    uint64_t least;
+    if (!drain(p, &rest) || !least_end(p, &least)) return false;
+    p->r->t1 = most(least, most(p->now, later(most(p->now, p->ended), rest)));
     return true;
 }
 

@@ -104,6 +104,9 @@ bool gp_timeline_read_first_runs(gp_timeline *t);
 
 /* For timeline.c: reads t->busy from the commands. False when out of memory. */
 bool gp_timeline_read_busy(gp_timeline *t);
+/* Sets *ns to how long devices ran commands for which is() holds. False when out of memory. */
+bool gp_timeline_ran(const gp_timeline *t, bool (*is)(const gp_command *, const void *),
+                     const void *with, uint64_t *ns);
 /* How long, from `from` to `to`, no device ran anything, in ns. */
 uint64_t gp_timeline_idle(const gp_timeline *t, uint64_t from, uint64_t to);
 

@@ -211,6 +211,13 @@ static void add_up(ledger *l) {
     }
 }
 
+/* Whether several streams of devices work. */
+static bool has_streams(const gp_timeline *t) {
+    int n = 0;
+    for (int i = 0; i < t->nstreams; i++) n += !t->stream[i]->dev->vt->on_host;
+    return n > 1;
+}
+
 /* Adds what a rank's record says; each cause is shown as of the rank that owes it the most. */
 static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     gp_verdict own = {0};
@@ -220,6 +227,7 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     if (l.ok) add_up(&l);
     free(l.part);
     if (!l.ok) return gp_fail("profile: out of memory");
+    v->vague |= t->p->unknown_orders && has_streams(t);
     own.of[GP_CAUSE_launches].times = own.work;
     v->work += own.work, v->queued += own.queued, v->host += (uint64_t)t->nhost;
     for (int cause = 0; cause < GP_CAUSES; cause++)

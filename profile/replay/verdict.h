@@ -40,6 +40,8 @@ typedef enum gp_untold {
 typedef struct gp_verdict {
     gp_untold untold; /* unless GP_TOLD, worths are 0 */
     gp_worth of[GP_CAUSES];
+    bool vague; /* several streams of a rank work, and wait for each other, but for what is not
+                   on the record: what less of the devices' work is worth is not known */
     uint64_t devices; /* the worth of kernels, copies, collectives and delays together */
     gp_idle idle;     /* of the rank that ended last */
     uint64_t wall;

@@ -70,5 +70,39 @@ end
 local pair = owed(r).waits
 t.ok(pair.worth > 7e6, "together they cost 7 of 20 ms: " .. pair.worth)
 t.ok(pair.advice:find("no line alone is worth that", 1, true), pair.advice)
+
+-- ---- streams that wait for each other, but for what the trace does not say ----
+-- Five steps of a kernel of 3 ms and, on another stream, a collective of 1 ms after it, for which
+-- the next kernel waits; calls for that name no event. What the collectives are worth is not known:
+-- without them 15 ms of kernels are left. Nor is any prediction below what it keeps busy.
+local ms = 1000
+for _, calls in ipairs { true, false } do
+    r = made.trace()
+    for k = 0, 4 do
+        local at = 4 * k * ms
+        r:op("aten::mm", 10 * k, 5)
+        r:kernel("gemm", at + 100, 3 * ms, r:call("cudaLaunchKernel", 10 * k + 1, 2))
+        if calls then r:call("cudaStreamWaitEvent", 10 * k + 6, 1) end
+        r:op("nccl:all_reduce", 10 * k + 7, 2)
+        r:kernel("ncclDevKernel_AllReduce", at + 3 * ms + 100, ms,
+            r:call("cudaLaunchKernel", 10 * k + 7.5, 1), 20)
+    end
+    local p = load(r)
+    local v = p:verdict()
+    local known = {}
+    for _, row in ipairs(v) do known[row.cause] = not row.unknown end
+    t.is({ known.kernels, known.collectives }, { not calls, not calls }, "is their worth known")
+    t.is(tostring(v):find("not known", 1, true) ~= nil, calls, "which is said")
+    for _, cause in ipairs { "launches", "script", "waits" } do
+        if calls then
+            t.ok(p:whatif { without = "all" }.wall_ns >= 20e6, "no less than was busy")
+            local ok, less = pcall(p.whatif, p, { without = cause })
+            if ok then t.ok(less.wall_ns >= 20e6, "nor without " .. cause) end
+        end
+    end
+    local without = p:whatif { without = "collectives" }.wall_ns
+    t.ok(without >= 15e6, "the kernels are left: " .. without)
+end
+
 os.remove(path)
 t.done()

@@ -154,10 +154,12 @@ local function work_of(list)
     return rows
 end
 
+local STREAMS <const> = "since the trace does not say what streams waited for"
+
 -- Where devices are busy, and no cause alone is worth anything: of what they did, the longest.
 local function together(list)
     local known = list.devices >= LITTLE * list.wall
-    local busy = list.busy >= BUSY * list.wall and (known or list.assumed)
+    local busy = list.busy >= BUSY * list.wall and (known or list.vague)
     return not list.untold and busy and list[1].share < LITTLE and work_of(list)[1] or nil
 end
 
@@ -168,9 +170,8 @@ local function conclude_together(list, how)
         did[i] = ("%s (%s)"):format(row.label, time(row.ns))
     end
     return ("dominated by the devices' work, %s, busy for %s of %s: %s"):format(
-        table.concat(did, ", "), percent(list.busy / list.wall), time(list.wall), list.assumed and
-        "what less of it would save is not known, since the trace does not say what streams \z
-        waited for" or ("without all of it %s (predicted by a replay%s, not measured); no cause \z
+        table.concat(did, ", "), percent(list.busy / list.wall), time(list.wall), list.vague and
+        "what less of it would save is not known, " .. STREAMS or ("without all of it %s (predicted by a replay%s, not measured); no cause \z
         alone is worth %d%%"):format(all, how, 100 * LITTLE))
 end
 
@@ -213,7 +214,8 @@ local function conclude(list, prof)
         return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z
             replay%s, not measured%s)"):format(100 * LITTLE, time(list.wall),
             list.work > 0 and ", in which devices were busy for " .. busy or "", how,
-            top and "; " .. replay.accuracy(prof, top.cause) or "")
+            top and "; " .. replay.accuracy(prof, top.cause) or "") .. (list.vague and
+            "; what less of the devices' work would save is not known, " .. STREAMS or "")
     end
     local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
         measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
@@ -245,7 +247,8 @@ function Verdict.__tostring(list)
         "most of it" } }, { list.sentence }
     for i, row in ipairs(list) do
         rows[i + 1] = { row.label, ("%d"):format(row.times), time(row.ns),
-            row.nothing and "0" or time(row.worth), row.nothing and "" or percent(row.share),
+            row.unknown and "not known" or row.nothing and "0" or time(row.worth),
+            (row.unknown or row.nothing) and "" or percent(row.share),
             row.nothing or row.where or "" }
     end
     if list.untold then return list.sentence end
@@ -260,13 +263,16 @@ function Verdict.__tostring(list)
     return table.concat(out, "\n")
 end
 
--- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, where, advice},
+-- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, where,
+-- advice}, unknown: the worth is not known, and 0;
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .kind: of the record's times
 local function verdict(prof, rank)
     local list, loads = replay.verdict(prof, rank), false
     for i, row in ipairs(list) do
         loads = loads or row.cause == "loader"
+        row.unknown = list.vague and WORK[row.cause] or nil
+        if row.unknown then row.worth = 0 end
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
@@ -290,6 +296,7 @@ local function verdict(prof, rank)
     end
     table.sort(list, function(a, b)
         if a.worth ~= b.worth then return a.worth > b.worth end
+        if a.unknown and b.unknown and a.ns ~= b.ns then return a.ns > b.ns end
         return a.order < b.order
     end)
     local bound = prof.foreign and prof.at_least and not (list[1] and WORK[list[1].cause])
@@ -297,7 +304,8 @@ local function verdict(prof, rank)
     for i, row in ipairs(list) do
         row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
         local little = row.share < NOTHING and 2 * row.worth < row.ns
-        row.nothing = not list.untold and little and why_nothing(list, row) or nil
+        row.nothing = not list.untold and not row.unknown and little and why_nothing(list, row)
+            or nil
         if row.cause == "waits" and row.advised and not list.untold then
             row.advice = together_with(prof, rank, row)
         end

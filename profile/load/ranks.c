@@ -2,6 +2,7 @@
  * collective ends on all of its ranks at about the same time: the median of the differences over
  * all collectives is the offset of two ranks' clocks. Without collectives the files' own clock
  * counts, and without one of those each rank begins with the first; the profile says which. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,33 @@ static bool align_by_collectives(trace *t, int n, clocks *how) {
     return true;
 }
 
+/* Whether a file's times, moved by its offset, lie beside those of another one:
+ * ranks of one job run at the same time. */
+static bool meets_another(const trace *t, int n, int i) {
+    for (int k = 0; k < n; k++) {
+        bool before = t[i].t1 + t[i].offset < t[k].t0 + t[k].offset;
+        bool after = t[i].t0 + t[i].offset > t[k].t1 + t[k].offset;
+        if (k != i && !before && !after) return true;
+    }
+    return n == 1;
+}
+
+/* Fails where a file's events are at another time than those of all others. */
+static bool meet(const trace *t, int n) {
+    for (int i = n - 1; i >= 0; i--) {
+        const trace *other = &t[i ? 0 : 1];
+        char name[300], own[300];
+        if (meets_another(t, n, i)) continue;
+        int64_t later = t[i].t0 + t[i].offset - other->t0 - other->offset;
+        return gp_fail("profile.load: the events of %s are at another time than those of %s (they "
+                       "begin %.0f s %s), so these are no ranks of one job: give each file alone",
+                       gp_safe_text(t[i].k.j->file, own, sizeof own),
+                       gp_safe_text(other->k.j->file, name, sizeof name),
+                       fabs((double)later) * 1e-9, later < 0 ? "earlier" : "later");
+    }
+    return true;
+}
+
 static bool have_clock(const trace *t, int n) {
     for (int i = 0; i < n; i++)
         if (t[i].t0 + t[i].k.base < EPOCH) return false;
@@ -113,7 +141,7 @@ static bool have_clock(const trace *t, int n) {
 }
 
 /* Sets the offsets and says how; NULL when out of memory. */
-static const char *align(trace *t, int n, bool *unpaired) {
+static const char *align(trace *t, int n, bool *unpaired, bool *no_clock) {
     static const char *const text[2][2] = {
         {"the files have no common clock: each rank begins with the first",
          "the ranks' clocks are as in their files"},
@@ -126,6 +154,7 @@ static const char *align(trace *t, int n, bool *unpaired) {
     if (n > 1 && !align_by_collectives(t, n, &how)) return NULL;
     *unpaired = how == UNPAIRED;
     if (how == ALIGNED) return "the ranks' clocks are aligned by the ends of the collectives";
+    *no_clock = n > 1 && !clock;
     for (int i = 0; i < n; i++) t[i].offset = clock ? t[i].k.base : t[0].t0 - t[i].t0;
     return text[*unpaired][clock];
 }
@@ -237,8 +266,8 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     int64_t first = INT64_MAX, last = INT64_MIN;
     uint64_t ids = 0;
     bool numbered = !distinct(t, n);
-    const char *clocks = align(t, n, &p->unpaired);
-    if (!clocks) return false;
+    const char *clocks = align(t, n, &p->unpaired, &p->no_clock);
+    if (!clocks || !meet(t, n)) return false;
     for (int i = 0; i < n; i++) {
         if (t[i].t0 + t[i].offset < first) first = t[i].t0 + t[i].offset;
         if (t[i].t1 + t[i].offset > last) last = t[i].t1 + t[i].offset;

@@ -152,6 +152,7 @@ typedef struct gp_prof {
     bool no_device;                /* of another program's trace: it lists none, and calls none */
     bool unpaired;      /* of other programs' traces of ranks: calls of one name and number do not
                            overlap, so which collectives belong together is not known */
+    bool no_clock;      /* nor do they have a common clock: each rank begins with the first */
     bool foreign;       /* loaded from another program's trace, */
     int unknown_orders; /* its calls that let a stream wait, but do not say for which: replays take
                            none to wait; */

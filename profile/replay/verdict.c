@@ -211,6 +211,11 @@ static void add_up(ledger *l) {
     }
 }
 
+/* Whether a trace's event is a call of a device's runtime. */
+static bool is_call(const gp_rec *r) {
+    return r->kind == GP_REC_CALL || (r->kind == GP_REC_WAIT && r->why != GP_WHY_collective);
+}
+
 /* Whether several streams of devices work. */
 static bool has_streams(const gp_timeline *t) {
     int n = 0;
@@ -227,6 +232,7 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     if (l.ok) add_up(&l);
     free(l.part);
     if (!l.ok) return gp_fail("profile: out of memory");
+    for (int i = 0; i < t->nhost; i++) v->calls += is_call(t->host[i]);
     v->vague |= t->p->unknown_orders && has_streams(t);
     own.of[GP_CAUSE_launches].times = own.work;
     v->work += own.work, v->queued += own.queued, v->host += (uint64_t)t->nhost;
@@ -249,7 +255,8 @@ static gp_untold untold(const gp_prof *p, const gp_verdict *v) {
     if ((p->dropped + p->lost) * 100 > kept) return GP_UNTOLD_DROPPED;
     if (p->cut) return GP_UNTOLD_CUT;
     if (p->foreign && !p->no_device && !v->work) return GP_UNTOLD_WORK;
-    return v->queued * 2 < v->work ? GP_UNTOLD_DEVICE : GP_TOLD;
+    if (v->queued * 2 < v->work) return GP_UNTOLD_DEVICE;
+    return p->foreign && v->work && !v->calls ? GP_UNTOLD_CALLS : GP_TOLD;
 }
 
 static const gp_timeline *last_rank(const gp_job *job) {

@@ -33,6 +33,8 @@ typedef enum gp_untold {
     GP_UNTOLD_DROPPED, /* more than 1 % of the events are not */
     GP_UNTOLD_CUT,     /* the file was cut, and the devices' work comes last in it */
     GP_UNTOLD_DEVICE,  /* what queued most of the devices' work is not */
+    GP_UNTOLD_CALLS,   /* another program's, without calls of the runtime: when it queued and waited
+                        */
     GP_UNTOLD_WORK,    /* another program's, without any work of a device that there may be */
     GP_UNTOLD_ORDERS   /* the ranks have called their collectives in different orders */
 } gp_untold;
@@ -45,6 +47,7 @@ typedef struct gp_verdict {
     uint64_t devices; /* the worth of kernels, copies, collectives and delays together */
     gp_idle idle;     /* of the rank that ended last */
     uint64_t wall;
+    uint64_t calls;              /* of a device's runtime */
     uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the
                                     latter those whose launch is on the record */
 } gp_verdict;

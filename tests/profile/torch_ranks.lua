@@ -70,10 +70,15 @@ local apart = moved(1, 5000)
 apart:kernel("ncclDevKernel_More", 5400, 10, 99)
 t.ok(ranks(moved(0, 0), apart).how:match "no common clock", "without one it is said")
 t.is(ranks(moved(0, 0), apart).wall_ns, 310000, "and ranks begin together")
+t.ok(ranks(moved(0, 0), apart):verdict().assumed:find "no common clock", "a verdict says it, too")
 local epoch = 1735632360000000000
 apart.base = epoch - 4990000
 t.ok(ranks(moved(0, 0, epoch), apart).how:match "clocks are as in their files", "or they have one")
 t.is(ranks(moved(0, 0, epoch), apart).wall_ns, 320000, "on which their times are")
+apart.base = epoch + 735004 * 1000000000
+t.error(function() ranks(moved(0, 0, epoch), apart) end, "the events of .*rank2 are at another \z
+    time than those of .*rank1 %(they begin 735004 s later%), so these are no ranks of one job",
+    "other days are another job's")
 t.ok(ranks(moved(0, 0), moved(0, 0)).how:match "numbered in the order of the files",
     "ranks of one number")
 

@@ -133,7 +133,21 @@ for i = 1, 20 do r:kernel("gemm", 100 * i, 90, 1000 + i) end
 v = load_trace(r):verdict()
 t.is(v.cause, nil, "of a device's events alone there is no verdict")
 t.is(tostring(v), "no verdict: for 20 of 20 kernels and copies the record has no event of the \z
-    host that queued them, so it cannot tell what the device waited for", "which says why")
+    host that queued them, so it cannot tell what the device waited for; devices were busy \z
+    for 90.5% of 1.990ms: kernels 1.800ms", "which says why")
+
+-- Kernels of ops that the trace says, without a call that launched them: 917 of 1000 us.
+r = made.trace {}
+for i = 0, 9 do
+    r:op("aten::mm", 10 * i, 5, { ["External id"] = 500 + i })
+    r:kernel("gemm", 83 + 92 * i - (i == 9 and 0 or 1), i == 9 and 89 or 92, 900 + i, 7,
+        { ["External id"] = 500 + i })
+end
+v = load_trace(r):verdict()
+t.is({ v.cause, v.untold }, { nil, "calls" }, "launches that are not on the record")
+t.ok(v.sentence:find "^no verdict on the host: .* no calls of the runtime", v.sentence)
+t.ok(v.sentence:find("devices were busy for 91.7% of 1.000ms: kernels 917.000us", 1, true),
+    v.sentence)
 
 -- ---- modelled runs ----
 

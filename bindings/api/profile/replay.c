@@ -231,7 +231,8 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
  * queued, busy, devices (the worth of kernels, copies, collectives and delays together), vague
  * (what those are worth is not known) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
-    static const char *const why[] = {"", "empty", "dropped", "cut", "device", "work", "orders"};
+    static const char *const why[] = {"",       "empty", "dropped", "cut",
+                                      "device", "calls", "work",    "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, p, 2, "profile.verdict");
     gp_verdict v;

@@ -307,6 +307,8 @@ static void say_assumed(const gp_prof *p, options *o) {
             "; where a stream waits for an event that the trace does not name (%d), it is taken to "
             "be the last one recorded",
             p->guessed_orders);
+    if (p->no_clock)
+        say(o, "; the ranks' files have no common clock: each is taken to begin with the first");
     int batches = gp_count_recs(p->host, gp_awaits_workers);
     if (batches)
         say(o,

@@ -144,7 +144,10 @@ local UNTOLD <const> = {
         ops there, and what it takes more may be what dominates",
     device = "no verdict: for %d of %d kernels and copies the record has no event of the host \z
         that queued them, so it cannot tell what the device waited for",
+    calls = "no verdict on the host: the trace has no calls of the runtime (CUDA's or HIP's), \z
+        which launch work and wait for it, so when that was is not known",
 }
+local OF_DEVICES <const> = { device = true, calls = true } -- with what these did
 
 -- What the devices did, the longest first.
 local function work_of(list)
@@ -169,10 +172,11 @@ local function conclude_together(list, how)
     for i, row in ipairs(work_of(list)) do
         did[i] = ("%s (%s)"):format(row.label, time(row.ns))
     end
+    local worth = ("without all of it %s (predicted by a replay%s, not measured); no cause \z
+        alone is worth %d%%"):format(all, how, 100 * LITTLE)
     return ("dominated by the devices' work, %s, busy for %s of %s: %s"):format(
         table.concat(did, ", "), percent(list.busy / list.wall), time(list.wall), list.vague and
-        "what less of it would save is not known, " .. STREAMS or ("without all of it %s (predicted by a replay%s, not measured); no cause \z
-        alone is worth %d%%"):format(all, how, 100 * LITTLE))
+        "what less of it would save is not known, " .. STREAMS or worth)
 end
 
 -- Why a cause is worth nothing.
@@ -203,12 +207,18 @@ local function shares_processors(list, prof)
         and (list.work == 0 or list.kind:find("CPU-backed", 1, true) ~= nil)
 end
 
+local function conclude_untold(list)
+    local text, did = UNTOLD[list.untold]:format(list.work - list.queued, list.work), {}
+    if not OF_DEVICES[list.untold] then return text end
+    for i, row in ipairs(work_of(list)) do did[i] = ("%s %s"):format(row.label, time(row.ns)) end
+    return ("%s; devices were busy for %s of %s: %s"):format(text, percent(list.busy / list.wall),
+        time(list.wall), table.concat(did, ", "))
+end
+
 local function conclude(list, prof)
     local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
-    if list.untold then
-        return UNTOLD[list.untold]:format(list.work - list.queued, list.work)
-    end
+    if list.untold then return conclude_untold(list) end
     if list.together then return conclude_together(list, how) end
     if not top or top.share < LITTLE then
         return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z

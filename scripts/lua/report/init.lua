@@ -157,7 +157,8 @@ local function verdict_of(verdict)
     local out = { sentence = text(verdict.sentence), causes = {} }
     for i, row in ipairs(verdict.untold and {} or verdict) do
         out.causes[i] = { label = row.label, times = row.times, ns = row.ns, worth = row.worth,
-            nothing = row.unknown and "not known" or row.nothing or null, where = row.where and text(row.where) or null,
+            nothing = row.unknown and "not known" or row.nothing or null,
+            where = row.where and text(row.where) or null,
             advice = row.advised and text(row.advice) or null }
     end
     return out

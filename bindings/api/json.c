@@ -25,7 +25,16 @@ static json_t **new_holder(lua_State *L) {
 
 /* ---- encoding ---- */
 
-/* Whether the table at the top holds exactly 1 … n. An empty one is an object. */
+/* Whether the table at the top says that it is an array, by its metatable's __jsontype. */
+static bool says_array(lua_State *L) {
+    if (luaL_getmetafield(L, -1, "__jsontype") == LUA_TNIL) return false;
+    const char *type = lua_tostring(L, -1);
+    bool array = type && !strcmp(type, "array");
+    lua_pop(L, 1);
+    return array;
+}
+
+/* Whether the table at the top holds exactly 1 … n. An empty one is an object unless it says so. */
 static bool is_array(lua_State *L) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, -1), seen = 0;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
@@ -33,7 +42,7 @@ static bool is_array(lua_State *L) {
             return lua_pop(L, 2), false;
         seen++;
     }
-    return n > 0 && seen == n;
+    return n > 0 ? seen == n : says_array(L);
 }
 
 /* The value at the top if it is not a table; NULL for types that JSON does not have. */
@@ -122,7 +131,8 @@ static int append(const char *piece, size_t n, void *to) {
     return 0;
 }
 
-/* json.encode(value): text; keys are sorted, floats keep full precision, integers have no dot. */
+/* json.encode(value): text; keys are sorted, floats keep full precision, integers have no dot. An
+   empty table is an object, or an array if its metatable's __jsontype is "array". */
 static int l_encode(lua_State *L) {
     luaL_checkany(L, 1);
     lua_settop(L, 1);

@@ -48,19 +48,19 @@ _gpush() {
     COMPREPLY=()
     if ((COMP_CWORD > 1)); then
         case ${COMP_WORDS[1]} in
-            sync) _gpush_options '--warn --error --baseline --update --budget --skip --quiet' '--warn --error --update --quiet' && return ;;
+            sync) _gpush_options '--warn --error --baseline --update --budget --skip --json --quiet' '--warn --error --update --json --quiet' && return ;;
             fit) _gpush_options '--card --limit --max-events' '' && return ;;
             lab)
                 ((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp --help' -- "$cur")
                 return
                 ;;
             record)
-                _gpush_options '--skip --steps --seconds --stacks --shapes --memory --html --save --group --limit -m' '--stacks --shapes --memory -m' && return
+                _gpush_options '--skip --steps --seconds --stacks --shapes --memory --json --html --save --group --limit -m' '--stacks --shapes --memory --json -m' && return
                 ;;
             run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
             profile)
-                _gpush_options '--table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \
-                    '--table --stack --memory --shapes --flops' && return
+                _gpush_options '--json --table --html --trace --save --folded --speedscope --group --sort --limit --stack --stack-depth --memory --shapes --flops --steps --max-events' \
+                    '--json --table --stack --memory --shapes --flops' && return
                 ;;
         esac
     fi
@@ -80,7 +80,7 @@ _gpush() {
             -e | -l | --card) ((i++)) ;;
             -* | fit | profile | record | sync | run) ;;
             analyze)
-                _gpush_files '--html --diff --group --limit --max-bytes --network --ranks --card --help'
+                _gpush_files '--json --html --diff --group --limit --max-bytes --network --ranks --card --help'
                 return
                 ;;
             compare)

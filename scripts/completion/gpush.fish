@@ -31,6 +31,9 @@ end
 for c in analyze compare record
     __gpush_option $c group 'the rows of the table' 'op region line shape stack module kernel rank'
 end
+for c in analyze profile record sync
+    __gpush_option $c json 'print one line of JSON'
+end
 for c in analyze compare
     __gpush_option $c max-bytes 'read no larger files' ''
 end

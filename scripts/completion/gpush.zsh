@@ -7,6 +7,7 @@ _gpush_first() {
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
         '2:file:_files' \
+        '--json[print one line of JSON]' \
         '--html[write a page for a browser]:file:_files' \
         '--diff[show what changed since that profile or trace]:file:_files' \
         '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
@@ -34,6 +35,7 @@ fi
 if [[ ${words[2]} == profile ]]; then
     _arguments -S \
         '2:script:_files -g "*.lua"' \
+        '--json[print one line of JSON]' \
         '--table[show only the table]' \
         '--html[write a page for a browser]:file:_files' \
         '--trace[write a trace for Perfetto]:file:_files' \
@@ -63,6 +65,7 @@ if [[ ${words[2]} == record ]]; then
         '--stacks[record the lines of the program]' \
         '--shapes[record shapes]' \
         '--memory[record who allocated memory]' \
+        '--json[print one line of JSON]' \
         '--html[write a page for a browser]:file:_files' \
         '--save[keep the record]:file:_files' \
         '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
@@ -91,6 +94,7 @@ if [[ ${words[2]} == sync ]]; then
         '--baseline[fail where waits are not in this file]:file:_files' \
         '--update[write that file again]' \
         '--budget[fail where there are more waits]:number:' \
+        '--json[print one line of JSON]' \
         '--quiet[print only what fails]' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:argument:_files'

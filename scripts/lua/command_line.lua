@@ -184,6 +184,12 @@ function M.summary(prof, group, limit, sort, several)
     return table.concat(out, "\n") .. "\n"
 end
 
+--- Prints what a profile says as a line of JSON on standard output; limit: of its ops and kernels.
+function M.answer(prof, limit)
+    local answer = require "profile.answer"
+    answer.print(answer.of(prof, limit))
+end
+
 --- profile.load, or nil after a message: the command exits with 3.
 function M.load(files, max_bytes)
     local ok, prof = pcall(gpush.profile.load, files, { max_bytes = max_bytes })

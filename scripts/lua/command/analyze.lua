@@ -7,6 +7,7 @@ usage: gpush analyze FILE... [options]
 FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by gzip or not, or - for
 standard input; several are those of a job's ranks. Of a trace that is cut, what came before is
 read.
+  --json        print one line of JSON (docs/answer.schema.json) instead of the text
   --html FILE   write a page for a browser
   --diff FILE   show what changed since that profile or trace
   --group NAME  rows of the table by op (the default), region, line, shape, stack, module, kernel or
@@ -19,7 +20,8 @@ and predicted, from profiles with costs (prof:on):
   --ranks N       with N ranks, on a network
   --card NAME     on that card: h200, h100, a100, v100, mi250, t4; also before the command
 The exit status is 0, 2 for wrong options, or 3 for a file that cannot be read or written.
-]], { ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
+]], { ["--json"] = true,
+    ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
     ["--max-bytes"] = 1, ["--network"] = "a name", ["--card"] = "a name",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" } })
 
@@ -41,6 +43,10 @@ local function show(given, several, recorded, before)
     local predicted = card or ranks or network
     local prof = predicted and recorded:on { card = card, ranks = ranks, network = network }
         or recorded
+    if given["--json"] then
+        command.answer(prof, given["--limit"])
+        return prof
+    end
     io.stdout:write(command.summary(prof, given["--group"], given["--limit"], nil, several))
     if before then
         print(("\nChanges since %s\n%s"):format(given["--diff"], prof:diff(before)))
@@ -60,7 +66,7 @@ local function run(given, files)
     if not given["--html"] then return true end
     local written, message = pcall(prof.report, prof, given["--html"])
     if not written then return command.files(message) end
-    print(("\nThe page is in %s"):format(given["--html"]))
+    if not given["--json"] then print(("\nThe page is in %s"):format(given["--html"])) end
     return true
 end
 
@@ -68,6 +74,9 @@ local given, files = command.read({ ... }, true)
 if not given then return files end
 given["--card"] = given["--card"] or require "gpush".sim.card -- of gpush --card NAME analyze
 if #files == 0 then return command.refuse "no file is given" end
+if given["--json"] and given["--diff"] then
+    return command.refuse "--json and --diff exclude each other"
+end
 local inputs = table.move(files, 1, #files, 1, {})
 inputs[#inputs + 1] = given["--diff"]
 if not command.may_write(given, { "--html" }, inputs) then return false end

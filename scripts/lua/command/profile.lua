@@ -10,7 +10,8 @@ local FILES <const> = { { "--html", "report" }, { "--trace", "trace" }, { "--sav
     { "--folded", "folded" }, { "--speedscope", "speedscope" } }
 local COLUMNS <const> = { "count", "cpu_time_total", "self_cpu_time_total", "device_time_total",
     "self_device_time_total" }
-local OPTIONS <const> = { ["--table"] = true, ["--stack"] = true, ["--memory"] = true,
+local OPTIONS <const> = { ["--json"] = true, ["--table"] = true,
+    ["--stack"] = true, ["--memory"] = true,
     ["--shapes"] = true, ["--flops"] = true, ["--steps"] = "steps, as in 10-12",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel" },
     ["--sort"] = COLUMNS,
@@ -21,6 +22,7 @@ for i, it in ipairs(FILES) do OPTIONS[it[1]], OUTPUTS[i] = "a file", it[1] end
 local command = require "command_line"("profile", [[
 usage: gpush profile [options] script [args]
 Runs the script and says on stderr where its time went, unless it is to write files only.
+  --json             print one line of JSON (docs/answer.schema.json) on stdout instead of the text
   --table            show only the table, also beside files
   --html FILE        write a page for a browser
   --trace FILE       write a trace for Perfetto
@@ -132,7 +134,8 @@ local function deliver(given)
     end
     local group, limit, sort = given["--group"], given["--limit"], given["--sort"]
     local only_table = given["--table"] or files and (group or limit or sort)
-    if files and not only_table then return fine end
+    if given["--json"] then command.answer(prof, limit) end
+    if given["--json"] or files and not only_table then return fine end
     local ok, text = pcall(function()
         if not only_table then return command.summary(prof, group, limit, sort) end
         return prof:table { group = group, limit = limit or 15, sort = sort }

@@ -18,6 +18,7 @@ ends where an optimizer has stepped; in a program without one, where a module is
   --stacks       record the lines of the program; they cost time, which the record contains
   --shapes       record the shapes of ops
   --memory       record who allocated and freed memory
+  --json         print one line of JSON (docs/answer.schema.json) on stdout instead of the text
   --html FILE    write a page for a browser
   --save FILE    keep the record, for gpush analyze and gpush compare
   --group NAME   rows of the table by op (the default), region, line, shape, stack, module, kernel
@@ -26,7 +27,8 @@ ends where an optimizer has stepped; in a program without one, where a module is
 The exit status is the program's, or 1 if that is 0 and nothing was recorded; 2 for wrong options, 3
 where a file cannot be written.
 ]], { ["--skip"] = 1, ["--steps"] = 1, ["--seconds"] = 1, ["--stacks"] = true, ["--shapes"] = true,
-    ["--memory"] = true, ["--html"] = "a file", ["--save"] = "a file", ["--limit"] = 1,
+    ["--memory"] = true, ["--json"] = true, ["--html"] = "a file", ["--save"] = "a file",
+    ["--limit"] = 1,
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" },
     ["-m"] = "rest" })
 
@@ -107,9 +109,13 @@ local function deliver(given, files, world)
     if not prof then return false end
     if #files < world then command.say("%d of %d ranks were recorded", #files, world) end
     io.stdout:flush()
-    local text = command.summary(prof, given["--group"], given["--limit"], nil, #files > 1)
-    text = text:gsub("(Loaded from )/%S+/", "%1") -- the folder is gone when this is read
-    io.stderr:write(text)
+    if given["--json"] then
+        command.answer(prof, given["--limit"])
+    else
+        local text = command.summary(prof, given["--group"], given["--limit"], nil, #files > 1)
+        text = text:gsub("(Loaded from )/%S+/", "%1") -- the folder is gone when this is read
+        io.stderr:write(text)
+    end
     for option, method in pairs { ["--html"] = "report", ["--save"] = "save" } do
         if given[option] then
             local ok, message = pcall(prof[method], prof, given[option])

@@ -14,11 +14,13 @@ Runs the script, then prints on stderr which lines waited for a device, why and 
   --update         write FILE again
   --budget N       fail if there are more than N waits
   --skip N         nothing counts, and nothing is refused, before the end of an optimizer's Nth step
+  --json           print one line of JSON (docs/answer.schema.json) on stdout instead of the report
   --quiet          no report, only what fails
 Waits that the script allows (sync.allow) or asks for (synchronize) do not count.
 The exit status is the script's, 1 where a check fails, 2 for wrong options, or 3 for a file of
 waits that cannot be read or written.
 ]], { ["--warn"] = true, ["--error"] = true, ["--update"] = true, ["--quiet"] = true,
+    ["--json"] = true,
     ["--baseline"] = "a file", ["--budget"] = 0, ["--skip"] = 1 })
 local say <const> = command.say
 
@@ -101,7 +103,10 @@ end
 
 command.after_script(function(ok)
     sync.mode = "off"
-    if not given["--quiet"] then
+    if given["--json"] then
+        local answer = require "profile.answer"
+        answer.print(answer.of_waits(sync.lines()))
+    elseif not given["--quiet"] then
         io.stdout:flush()
         io.stderr:write(sync.report(false))
     end

@@ -289,7 +289,8 @@ image.save | image.save(file, x, [bits=8]) (see image.load, imshow)
 json (see safetensors)
     JSON: json.encode(value), json.decode(text), json.null.
 json.encode | json.encode(value) (see json.decode)
-    The value as text: keys are sorted, floats keep all their digits.
+    The value as text: keys are sorted, floats keep all their digits. An empty table is an object,
+    or an array if its metatable has __jsontype = 'array'.
     > json.encode {a = {1, 2}} --> {"a":[1,2]}
 json.decode | json.decode(text) (see json.encode)
     Tables, numbers, booleans and strings; null is json.null.

@@ -246,8 +246,8 @@ class Recorder:
         skip = self.options.skip
         if self.kind is None:
             return (
-                "no optimizer stepped and no module was called twice, outside of what torch.compile "
-                "compiled: --seconds N records by time"
+                "no optimizer stepped and no module was called twice, outside of what "
+                "torch.compile compiled: --seconds N records by time"
             )
         what = "steps of an optimizer" if self.kind == "optimizer" else "calls of a module"
         half = self.count // 2

@@ -34,6 +34,29 @@ t.ok(tostring(v):find 'CUDA graphs %(torch.compile%(mode="reduce%-overhead"%)%)'
     "what to do in PyTorch")
 t.ok(tostring(v):find("\nkernels +10 +100.000us +10.000us +1.0%% +aten::mm\n"), tostring(v))
 
+-- Ops on the CPU that take less than a launch gain nothing from a device; products of 4 ms do.
+local function advice_of(cause, prof)
+    for _, row in ipairs(prof:verdict()) do if row.cause == cause then return row.advice end end
+    return ""
+end
+local few, many = g.ones(8), g.ones(600, 600)
+local function ops(n, op) return g.profile.run(function() for i = 1, n do op(i) end end) end
+local advice = advice_of("cpu", ops(1000, function(i) return few + i end))
+t.ok(advice:find("^they take [%d.]+us each where most of it is, and a launch on a device 5 to 20 \z
+    us: none is faster there"), advice)
+advice = advice_of("cpu", ops(3, function() return many:matmul(many) end))
+t.ok(advice:find "^move their tensors to a device", advice)
+local function looped()
+    local stop, s = g.clock() + 0.02, 0
+    while g.clock() < stop do s = s + 1 end
+    return s
+end
+for lua, text in pairs { [true] = "have rows of their own in the table, by samples",
+    [false] = "gpush profile shows" } do
+    advice = advice_of("script", g.profile.run({ lua = lua }, looped))
+    t.ok(advice:find(text, 1, true), advice)
+end
+
 local lines = tostring(load_trace(r):sync())
 t.is(lines:match "^.-\n[^\n]*", v:head(), "the waits begin with the sentence, and with the advice")
 t.ok(lines:find "\nthe host has not waited for a device$", "then come the waits: there are none")

@@ -37,6 +37,8 @@ local function is_once(row) return row.once and 2 * row.once >= row.ns and row.o
 local ONCE <const> = "most of it passes once in this record: record later steps alone to see \z
     what they take"
 local MOVE <const> = "move work out of the loop, or to a DataLoader's workers" -- lines are known
+local SAMPLED <const> = "its functions and lines have rows of their own in the table, by samples; \z
+    move work out of the loop, or to a loader's workers"
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
@@ -97,6 +99,17 @@ local function slow_launches(row)
         else before them (compile, check guards, make memory); record later steps, where a first \z
         use has passed, with with_stack=True, which names it")
         :format(time(row.ns / row.times), row.times)
+end
+
+-- What to do about ops of the host that take less than a card's launch; nil: they take longer.
+local LAUNCH <const> = 10000 -- ns; one takes 5 to 20 us of the host
+local function small_ops(row, prof)
+    local ns, times = row.most or row.ns, row.most and row.most_times or row.times
+    if not times or times == 0 or ns >= LAUNCH * times then return end
+    return ("they take %s each where most of it is, and a launch on a device 5 to 20 us: none is \z
+        faster there; fewer and larger ones (%s), or in %s workers"):format(time(ns / times),
+        prof.foreign and "a batch at once, torch.compile" or "a batch at once, fuse(f)",
+        prof.foreign and "a DataLoader's" or "a loader's")
 end
 
 -- Waits whose lines are worth little alone: one that goes is waited for in the next.
@@ -288,6 +301,8 @@ local function verdict(prof, rank)
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
             row.advice = MOVE
         end
+        if row.cause == "script" and list.sampled then row.advice = SAMPLED end
+        if row.cause == "cpu" then row.advice = small_ops(row, prof) or row.advice end
         if row.cause == "kernels" then
             row.advice = small(row)
                 or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice

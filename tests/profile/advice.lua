@@ -336,6 +336,7 @@ local unheard = { ["copy/batch"] = "memory of the host that a queued copy fills:
     ["alloc/free"] = "a dead tensor of a full device", ["join/wait"] = "as every join",
     ["item/prod"] = "on the cpu only, where it is no wait", ["explicit/timeit"] = "never listed",
     ["explicit/wait_event"] = "between a device and the host's stream",
+    ["explicit/nan.watch"] = "one, at the end of what is watched",
     ["explicit/card"] = "sim.card, which waits for what is queued" }
 for word, like in pairs { ["copy/collate"] = "copy/batch", ["copy/loader"] = "copy/batch",
     ["item/linalg.slogdet"] = "item/prod", ["join/capture"] = "join/wait" } do

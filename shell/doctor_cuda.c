@@ -134,6 +134,8 @@ static const char *launch(lua_State *L, int i, double *left) {
               lua_pcall(L, 0, 1, 0) == LUA_OK;
     if (ok) *left = lua_tonumber(L, -1);
     else snprintf(why, sizeof why, "%s", lua_isstring(L, -1) ? lua_tostring(L, -1) : "an error");
+    char *hint = ok ? NULL : strstr(why, "; gpush doctor says");
+    if (hint) *hint = 0;
     lua_pop(L, 2);
     return ok ? NULL : why;
 }

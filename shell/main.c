@@ -211,10 +211,14 @@ static bool is_script(const char *name) {
     return stat(name, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+static bool may_be_command(const char *name) {
+    return !name[strspn(name, "abcdefghijklmnopqrstuvwxyz")] && !is_script(name);
+}
+
 /* The file of the command `name`, in path; false: there is none, or a script of that name is in the
  * current folder. */
 static bool find_command(const char *name, char *path, size_t size) {
-    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz")] || is_script(name)) return false;
+    if (!may_be_command(name)) return false;
     int n = snprintf(path, size, "%s/command/%s.lua", gp_scripts_dir(), name);
     return n < (int)size && access(path, F_OK) == 0;
 }
@@ -241,6 +245,13 @@ static bool run_given(lua_State *L, char **argv, int argc, int script) {
     bool plain = strcmp(argv[script - 1], "--") != 0; /* after that there are only scripts */
     if (plain && find_command(argv[script], path, sizeof path))
         return run_command(L, path, argv, argc, script + 1);
+    if (plain && may_be_command(argv[script]) && access(argv[script], F_OK)) {
+        lua_pushfstring(L,
+                        "there is no command and no script '%s'; gpush --help lists the commands",
+                        argv[script]);
+        gp_shell_message(lua_tostring(L, -1));
+        return false;
+    }
     return run_script(L, argv + script) == LUA_OK;
 }
 

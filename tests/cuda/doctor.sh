@@ -36,6 +36,9 @@ says "!! cuda:0: runs no kernel: doctor:2: ones: the provided PTX was compiled w
 $build" "PTX of a CUDA that is newer than the driver's" GPUSH_FAKE_LAUNCH=1+:222
 says "!! cuda:0: runs no kernel: doctor:2: ones: no kernel image is available for execution on the device (cudaErrorNoKernelImageForDevice) on cuda:0; last queued: ones (doctor:2)$code
 $build" "no code for the card" GPUSH_FAKE_LAUNCH=1+:209
+text=$(GPUSH_FAKE_LAUNCH=1+:222 "$GPUSH_BUILD/gpush" -e 'print(pcall(ones, 1, {device = "cuda"}))')
+[[ $text == *"(cudaErrorUnsupportedPtxVersion) on cuda:0; "*"; gpush doctor says what to do" ]]
+tap_ok $? "the op's own error leads to the doctor" "$text"
 doctor GPUSH_FAKE_LAUNCH=1+:209 >/dev/null
 tap_is $? 1 "which is a failure"
 says "-- plug-in: built, but no device: cuda: there is no NVIDIA driver" "no driver" GPUSH_FAKE_DRIVER=0

@@ -55,4 +55,18 @@ sh("mkdir -p %s/toolkit/extras/CUPTI/lib64 && cp -L %s/libcupti.so.13 \z
     %s/toolkit/extras/CUPTI/lib64", root, fake, root)
 finds("CUPTI", ("GPUSH_CUDA_LIBRARIES= CUDA_HOME=%s/toolkit"):format(root),
     "ok  CUPTI +%d+, [^\n]*extras/CUPTI/lib64", "CUPTI is found in a toolkit's extras")
+
+-- pyenv's python3 is a script that starts one of several; conda's libraries are in its own folder.
+sh("rm -rf %s && mkdir -p %s/pyenv/shims %s/pyenv/versions/3.12/lib/python3.12/site-packages/\z
+    nvidia/cudnn/lib && cp %s/bin/python3 %s/pyenv/shims", wheels, root, root, root, root)
+sh("cp -L %s/libcudnn.so.9 %s/pyenv/versions/3.12/lib/python3.12/site-packages/nvidia/cudnn/lib",
+    fake, root)
+finds("cuDNN", ("GPUSH_CUDA_LIBRARIES= PATH=%s/pyenv/shims:/usr/bin:/bin"):format(root),
+    "ok  cuDNN +9%.19%.0, [^\n]*pyenv/versions/3.12/lib/", "in a Python of pyenv's")
+for _, folder in ipairs { "lib", "targets/x86_64-linux/lib" } do
+    sh("rm -rf %s/conda && mkdir -p %s/conda/%s && cp -L %s/libcudnn.so.9 %s/conda/%s", root, root,
+        folder, fake, root, folder)
+    finds("cuDNN", ("GPUSH_CUDA_LIBRARIES= CONDA_PREFIX=%s/conda"):format(root),
+        "ok  cuDNN +9%.19%.0, [^\n]*conda/" .. folder:gsub("%-", "%%-"), "in conda's " .. folder)
+end
 t.done()

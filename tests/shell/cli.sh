@@ -160,6 +160,8 @@ for bad in 'help xyzzy' 'lab nosuch' 'lab' 'doctor x' 'labs x' '--card h300 -e 1
     tap_is "$? $(grep -c 'traceback\|\[string' <<<"$got")" "$([[ $bad =~ ^(lab|doctor x|labs x)$ ]] && echo 2 || echo 1) 0" \
         "gpush $bad: a message and no traceback" "$got"
 done
+tap_is "$("$gpush" nosuch 2>&1)" "$gpush: there is no command and no script 'nosuch'; gpush --help lists the commands" "gpush nosuch"
+for card in none h300; do tap_is "$("$gpush" --card $card -e 1 2>&1 | wc -l)" 1 "--card $card: one line"; done
 tap_is "$("$gpush" --card h300 2>&1 | cut -d: -f2-)" ' sim.card: no card '"'h300'"' is known (expected "h200", "h100", "a100", "v100", "mi250", "t4", or a table of figures)' \
     "--card names the cards"
 tap_is "$("$gpush" doctor --help | head -n 1)" "usage: gpush doctor" "the doctor has a help"

@@ -44,6 +44,12 @@ static bool stays(gp_device *dev, cudaError_t err) {
     return again == err;
 }
 
+/* The plug-in has no code for the card, or PTX that is too new for the driver. */
+static const char *hint(cudaError_t err) {
+    bool no_code = err == cudaErrorUnsupportedPtxVersion || err == cudaErrorNoKernelImageForDevice;
+    return no_code ? "; gpush doctor says what to do" : "";
+}
+
 bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
     cudaError_t err = (cudaError_t)error;
     gp_device *dev = s->dev;
@@ -57,8 +63,8 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
     if (!what) what = dev->name;
     if (!gp_device_alive(dev, what)) return false;
     if (!stays(dev, err))
-        return gp_fail("%s: %s (%s) on %s%s", what, cudaGetErrorString(err), cudaGetErrorName(err),
-                       dev->name, last);
+        return gp_fail("%s: %s (%s) on %s%s%s", what, cudaGetErrorString(err),
+                       cudaGetErrorName(err), dev->name, last, hint(err));
     snprintf(d->why, sizeof d->why, "%s, %s", cudaGetErrorName(err), cudaGetErrorString(err));
     atomic_store_explicit(&dev->dead, d->why, memory_order_release);
     return gp_fail(

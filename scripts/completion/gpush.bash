@@ -8,8 +8,9 @@ _gpush_value() {
         --of) words='wall device waited waits' ;;
         --sort) words='count cpu_time_total self_cpu_time_total device_time_total self_device_time_total' ;;
         --card) words='h200 h100 a100 v100 mi250 t4' ;;
+        --fail-on) words='waits launches copies bytes peak' ;;
         --network) words='10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured' ;;
-        --html | --trace | --save | --folded | --speedscope | --diff | --baseline)
+        --html | --trace | --save | --folded | --speedscope | --diff | --baseline | --junit)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
@@ -55,7 +56,7 @@ _gpush() {
                 return
                 ;;
             record)
-                _gpush_options '--skip --steps --seconds --stacks --shapes --memory --json --html --save --group --limit -m' '--stacks --shapes --memory --json -m' && return
+                _gpush_options '--skip --steps --seconds --stacks --shapes --memory --json --baseline --update --fail-on --tap --junit --html --save --group --limit -m' '--stacks --shapes --memory --json --update --tap -m' && return
                 ;;
             run) _gpush_options '-n --hosts --restarts --print' '--print' && return ;;
             profile)
@@ -80,7 +81,7 @@ _gpush() {
             -e | -l | --card) ((i++)) ;;
             -* | fit | profile | record | sync | run) ;;
             analyze)
-                _gpush_files '--json --html --diff --group --limit --max-bytes --network --ranks --card --help'
+                _gpush_files '--json --baseline --update --fail-on --tap --junit --html --diff --group --limit --max-bytes --network --ranks --card --help'
                 return
                 ;;
             compare)

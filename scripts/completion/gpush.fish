@@ -31,6 +31,13 @@ end
 for c in analyze compare record
     __gpush_option $c group 'the rows of the table' 'op region line shape stack module kernel rank'
 end
+for c in analyze record
+    __gpush_option $c baseline 'fail where there is more than in this file' file
+    __gpush_option $c update 'write that file again'
+    __gpush_option $c fail-on 'check only some' 'waits launches copies bytes peak'
+    __gpush_option $c tap 'print the checks as TAP'
+    __gpush_option $c junit 'write them for JUnit' file
+end
 for c in analyze profile record sync
     __gpush_option $c json 'print one line of JSON'
 end

@@ -8,6 +8,11 @@ if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
         '2:file:_files' \
         '--json[print one line of JSON]' \
+        '--baseline[fail where there is more than in this file]:file:_files' \
+        '--update[write that file again]' \
+        '--fail-on[check only some]:list:(waits launches copies bytes peak)' \
+        '--tap[print the checks as TAP]' \
+        '--junit[write them for JUnit]:file:_files' \
         '--html[write a page for a browser]:file:_files' \
         '--diff[show what changed since that profile or trace]:file:_files' \
         '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \
@@ -66,6 +71,11 @@ if [[ ${words[2]} == record ]]; then
         '--shapes[record shapes]' \
         '--memory[record who allocated memory]' \
         '--json[print one line of JSON]' \
+        '--baseline[fail where there is more than in this file]:file:_files' \
+        '--update[write that file again]' \
+        '--fail-on[check only some]:list:(waits launches copies bytes peak)' \
+        '--tap[print the checks as TAP]' \
+        '--junit[write them for JUnit]:file:_files' \
         '--html[write a page for a browser]:file:_files' \
         '--save[keep the record]:file:_files' \
         '--group[the rows of the table]:rows:(op region line shape stack module kernel rank)' \

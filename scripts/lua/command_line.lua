@@ -190,6 +190,68 @@ function M.answer(prof, limit)
     answer.print(answer.of(prof, limit))
 end
 
+-- The names in a list, as "waits,bytes"; nil and what is wrong.
+local function names_of(text, known)
+    local names = {}
+    for name in text:gmatch "[^,]+" do
+        local found = false
+        for _, it in ipairs(known) do found = found or it == name end
+        if not found then
+            return nil, ("--fail-on: expected a list of %s, got '%s'"):format(
+                table.concat(known, ", "), name)
+        end
+        names[#names + 1] = name
+    end
+    return names
+end
+
+--- Whether the options of checks, which analyze and record have, go together; false after a
+--- message.
+function M.may_check(given)
+    for _, option in ipairs { "--update", "--fail-on", "--tap", "--junit" } do
+        if given[option] and not given["--baseline"] then
+            return M.refuse("%s needs --baseline FILE", option)
+        end
+    end
+    local list = given["--fail-on"]
+    if not list then return true end
+    local names, message = names_of(list, require "profile.gate".names)
+    if not names then return M.refuse("%s", message) end
+    given["--fail-on"] = names
+    return true
+end
+
+local function say_checks(checks)
+    for _, check in ipairs(checks) do
+        M.say("%s: %s", check.ok and "passed" or "failed", check.text)
+        for _, line in ipairs(require "profile.gate".told(check)) do M.say("  %s", line) end
+    end
+end
+
+--- Whether the profile passes the checks that --baseline asks for; true without it.
+function M.check(prof, given)
+    local path = given["--baseline"]
+    if not path then return true end
+    local gate = require "profile.gate"
+    local file = not given["--update"] and io.open(path)
+    if file then file:close() end
+    local ok, checks = pcall(function()
+        local found = gate.measure(prof)
+        if not file then return gate.write(path, found) end
+        local list = gate.check(found, gate.read(path), given["--fail-on"])
+        if given["--junit"] then gate.junit(given["--junit"], list) end
+        return list
+    end)
+    if not ok then return M.files(checks) end
+    if not checks then
+        M.say("wrote %s", path)
+        return true
+    end
+    if given["--tap"] then io.stdout:write(gate.tap(checks)) else say_checks(checks) end
+    for _, check in ipairs(checks) do ok = ok and check.ok end
+    return ok
+end
+
 --- profile.load, or nil after a message: the command exits with 3.
 function M.load(files, max_bytes)
     local ok, prof = pcall(gpush.profile.load, files, { max_bytes = max_bytes })

@@ -19,9 +19,20 @@ and predicted, from profiles with costs (prof:on):
                   1,024 ranks comes last
   --ranks N       with N ranks, on a network
   --card NAME     on that card: h200, h100, a100, v100, mi250, t4; also before the command
-The exit status is 0, 2 for wrong options, or 3 for a file that cannot be read or written.
+and checked, which needs no quiet machine:
+  --baseline FILE  fail where the record has more than FILE of what asks for no times; write it
+                   where there is none
+  --update         write FILE again
+  --fail-on LIST   check only some, as in waits,bytes: waits (by line), launches, copies, bytes
+                   (copied), peak (of memory)
+  --tap            print the checks as TAP on stdout instead of the text
+  --junit FILE     write them in JUnit's form
+The exit status is 0, 1 where a check fails, 2 for wrong options, or 3 for a file that cannot be
+read or written.
 ]], { ["--json"] = true,
-    ["--html"] = "a file", ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
+    ["--baseline"] = "a file", ["--update"] = true, ["--fail-on"] = "a list, as in waits,bytes",
+    ["--tap"] = true, ["--junit"] = "a file", ["--html"] = "a file",
+    ["--diff"] = "a file", ["--limit"] = 1, ["--ranks"] = 1,
     ["--max-bytes"] = 1, ["--network"] = "a name", ["--card"] = "a name",
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" } })
 
@@ -43,6 +54,7 @@ local function show(given, several, recorded, before)
     local predicted = card or ranks or network
     local prof = predicted and recorded:on { card = card, ranks = ranks, network = network }
         or recorded
+    if given["--tap"] then return prof end
     if given["--json"] then
         command.answer(prof, given["--limit"])
         return prof
@@ -63,21 +75,29 @@ local function run(given, files)
     if not recorded or given["--diff"] and not before then return false end
     local ok, prof = pcall(show, given, #files > 1, recorded, before)
     if not ok then return command.wrong(prof) end
-    if not given["--html"] then return true end
+    local passed = command.check(prof, given)
+    if not given["--html"] then return passed end
     local written, message = pcall(prof.report, prof, given["--html"])
     if not written then return command.files(message) end
     if not given["--json"] then print(("\nThe page is in %s"):format(given["--html"])) end
-    return true
+    return passed
 end
 
 local given, files = command.read({ ... }, true)
 if not given then return files end
 given["--card"] = given["--card"] or require "gpush".sim.card -- of gpush --card NAME analyze
 if #files == 0 then return command.refuse "no file is given" end
-if given["--json"] and given["--diff"] then
-    return command.refuse "--json and --diff exclude each other"
+local outputs = 0
+for _, option in ipairs { "--json", "--tap", "--diff" } do
+    outputs = outputs + (given[option] and 1 or 0)
+end
+if outputs > 1 then
+    return command.refuse "--json, --tap and --diff exclude each other"
 end
 local inputs = table.move(files, 1, #files, 1, {})
 inputs[#inputs + 1] = given["--diff"]
-if not command.may_write(given, { "--html" }, inputs) then return false end
+if not command.may_write(given, { "--html", "--baseline", "--junit" }, inputs)
+    or not command.may_check(given) then
+    return false
+end
 return run(given, files)

@@ -24,10 +24,20 @@ ends where an optimizer has stepped; in a program without one, where a module is
   --group NAME   rows of the table by op (the default), region, line, shape, stack, module, kernel
                  or rank
   --limit N      rows of the table; 15
-The exit status is the program's, or 1 if that is 0 and nothing was recorded; 2 for wrong options, 3
-where a file cannot be written.
+and of the record is checked, which needs no quiet machine:
+  --baseline FILE  fail where the record has more than FILE of what asks for no times; write it
+                   where there is none
+  --update         write FILE again
+  --fail-on LIST   check only some, as in waits,bytes: waits (by line), launches, copies, bytes
+                   (copied), peak (of memory)
+  --tap            print the checks as TAP on stdout instead of the text
+  --junit FILE     write them in JUnit's form
+The exit status is the program's, or 1 if that is 0 and nothing was recorded or a check fails; 2
+for wrong options, 3 where a file cannot be written.
 ]], { ["--skip"] = 1, ["--steps"] = 1, ["--seconds"] = 1, ["--stacks"] = true, ["--shapes"] = true,
-    ["--memory"] = true, ["--json"] = true, ["--html"] = "a file", ["--save"] = "a file",
+    ["--memory"] = true, ["--json"] = true, ["--baseline"] = "a file", ["--update"] = true,
+    ["--fail-on"] = "a list, as in waits,bytes", ["--tap"] = true, ["--junit"] = "a file",
+    ["--html"] = "a file", ["--save"] = "a file",
     ["--limit"] = 1,
     ["--group"] = { "op", "region", "line", "shape", "stack", "module", "kernel", "rank" },
     ["-m"] = "rest" })
@@ -103,19 +113,21 @@ local function recorded(folder)
     return files, world
 end
 
+-- Shows the record, as text on stderr or as JSON.
+local function show(given, prof, several)
+    if given["--json"] then return command.answer(prof, given["--limit"]) end
+    local text = command.summary(prof, given["--group"], given["--limit"], nil, several)
+    text = text:gsub("(Loaded from )/%S+/", "%1") -- the folder is gone when this is read
+    io.stderr:write(text)
+end
+
 -- Shows and writes what was recorded; whether all of it worked.
 local function deliver(given, files, world)
     local prof = command.load(#files > 1 and files or files[1])
     if not prof then return false end
     if #files < world then command.say("%d of %d ranks were recorded", #files, world) end
     io.stdout:flush()
-    if given["--json"] then
-        command.answer(prof, given["--limit"])
-    else
-        local text = command.summary(prof, given["--group"], given["--limit"], nil, #files > 1)
-        text = text:gsub("(Loaded from )/%S+/", "%1") -- the folder is gone when this is read
-        io.stderr:write(text)
-    end
+    if not given["--tap"] then show(given, prof, #files > 1) end
     for option, method in pairs { ["--html"] = "report", ["--save"] = "save" } do
         if given[option] then
             local ok, message = pcall(prof[method], prof, given[option])
@@ -123,15 +135,19 @@ local function deliver(given, files, world)
             command.say("wrote %s", given[option])
         end
     end
-    return true
+    return command.check(prof, given)
 end
 
 local args = table.pack(...)
 local given, at = command.read(args)
 if not given then return at end
 if not args[at] then return command.refuse "expected a program" end
-if not command.may_write(given, { "--html", "--save" }, { table.unpack(args, at) }) then
+if not command.may_write(given, { "--html", "--save", "--baseline", "--junit" },
+    { table.unpack(args, at) }) or not command.may_check(given) then
     return false
+end
+if given["--json"] and given["--tap"] then
+    return command.refuse "--json and --tap exclude each other"
 end
 local line = program(given, args, at)
 if not line then return false end

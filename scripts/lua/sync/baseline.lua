@@ -99,4 +99,4 @@ local function baseline(path, update)
     return new
 end
 
-return { baseline = baseline }
+return { baseline = baseline, text_of = text_of, same = same, is_entry = is_entry }

@@ -1,0 +1,178 @@
+--!plain
+-- Checks of a profile that ask for no times, which differ from run to run: its waits by line, the
+-- kernels that it launches, its copies, their bytes, and the most memory it had at once. A file
+-- keeps what a good run had; a later run fails where it has more. For gpush analyze and record with
+-- --baseline.
+local require = ...
+local gpush, fail, save = require "gpush", require "fail", require "save"
+local lines = require "sync.baseline"
+
+local FORM <const> = "gpush profile baseline 1"
+local LARGEST <const> = 64 << 20 -- bytes of a file
+local COUNTS <const> = { "launches", "copies", "bytes", "peak" }
+local SHOWN <const> = 5 -- lines named in a failure
+
+local M = {}
+
+M.names = { "waits", table.unpack(COUNTS) }
+
+-- The waits by line; of a record without a device those that would be waits on a card.
+local function waits_of(prof)
+    local sync, texts, list = prof:sync(), {}, {}
+    for _, rows in ipairs { sync, sync.reads } do
+        for _, row in ipairs(rows) do
+            list[#list + 1] = { file = row.file, line = row.line or 0, why = row.why,
+                text = lines.text_of(texts, row), what = row.what, times = row.count,
+                advice = row.advice, region = row.region }
+        end
+    end
+    return list
+end
+
+-- The most memory that a device had at once, over all devices; nil: the record lacks it.
+local function peak_of(prof)
+    local ok, memory = pcall(prof.memory, prof)
+    if not ok then return nil end
+    local most = 0
+    for _, d in ipairs(memory.devices) do most = math.max(most, d.peak) end
+    return most
+end
+
+--- What is checked of a profile: {waits = list, launches =, copies =, bytes =, peak =}.
+function M.measure(prof)
+    local out = { waits = waits_of(prof), launches = 0, copies = 0, bytes = 0 }
+    for _, e in ipairs(prof:events()) do
+        if e.kind == "kernel" then out.launches = out.launches + 1 end
+        if e.kind == "copied" then
+            out.copies, out.bytes = out.copies + 1, out.bytes + (e.bytes or 0)
+        end
+    end
+    out.peak = peak_of(prof)
+    return out
+end
+
+--- Keeps them in a file.
+function M.write(path, found)
+    local kept = { form = FORM, waits = {} }
+    for _, name in ipairs(COUNTS) do kept[name] = found[name] end
+    for i, w in ipairs(found.waits) do
+        kept.waits[i] = { file = w.file, line = w.line, text = w.text, why = w.why, what = w.what,
+            region = w.region, times = w.times }
+    end
+    save("--baseline", path, gpush.json.encode(kept) .. "\n")
+end
+
+--- The file's, as measure returns them; an error where it is no such file.
+function M.read(path)
+    local file <close> = assert(io.open(path, "rb"))
+    local ok, kept = pcall(function() return gpush.json.decode(file:read(LARGEST) or "") end)
+    local fine = ok and type(kept) == "table" and kept.form == FORM
+    for _, name in ipairs(COUNTS) do
+        local v = fine and kept[name]
+        fine = fine and (math.type(v) == "integer" or v == nil and name == "peak")
+    end
+    kept = fine and kept or {}
+    if next(kept.waits or {}) == nil then kept.waits = {} end
+    for _, w in ipairs(kept.waits) do
+        fine = fine and lines.is_entry(w) and math.type(w.times) == "integer"
+    end
+    if not fine then
+        fail("--baseline: %s: expected a file that --baseline --update wrote", path)
+    end
+    return kept
+end
+
+-- How often the waits of one line are in a list; what has no line is known by its region.
+local function times_of(wait, list)
+    local times = 0
+    for _, w in ipairs(list) do
+        if lines.same(w, wait) and (w.file or w.region == wait.region) then
+            times = times + w.times
+        end
+    end
+    return times
+end
+
+-- A line for each wait that the file lacks, or has less often.
+local function more_waits(found, kept)
+    local out, known = {}, {}
+    for _, w in ipairs(found.waits) do
+        local has, had = times_of(w, found.waits), times_of(w, kept.waits)
+        if has > had and times_of(w, known) == 0 then
+            known[#known + 1] = w
+            out[#out + 1] = ("%s: %s, %d instead of %d: %s"):format(
+                w.file and ("%s:%d"):format(w.file, w.line) or w.region or "?", w.what, has, had,
+                w.advice)
+        end
+    end
+    return out
+end
+
+local function total(waits)
+    local n = 0
+    for _, w in ipairs(waits) do n = n + w.times end
+    return n
+end
+
+--- The checks by the names asked for, or of all that both have: a list of {name, ok, text, lines}.
+function M.check(found, kept, names)
+    local checks = {}
+    for _, name in ipairs(names or M.names) do
+        local has, had = found[name], kept[name]
+        if name == "waits" then has, had = total(found.waits), total(kept.waits) end
+        if names and not (has and had) then
+            fail("--fail-on: %s: %s lacks it: record with profile_memory=True (gpush record \z
+                --memory)", name, has and "the baseline" or "the record")
+        end
+        if has and had then
+            local more = name == "waits" and more_waits(found, kept) or {}
+            checks[#checks + 1] = { name = name, ok = #more == 0 and has <= had, lines = more,
+                text = ("%s: %d, at most %d"):format(name, has, had) }
+        end
+    end
+    return checks
+end
+
+-- The lines that belong to a failure.
+local function told(check)
+    local out = table.move(check.lines, 1, math.min(#check.lines, SHOWN), 1, {})
+    if #check.lines > SHOWN then out[SHOWN + 1] = ("and %d more"):format(#check.lines - SHOWN) end
+    return out
+end
+M.told = told
+
+--- The checks as TAP.
+function M.tap(checks)
+    local out = {}
+    for i, check in ipairs(checks) do
+        out[#out + 1] = ("%sok %d - %s"):format(check.ok and "" or "not ", i, check.text)
+        for _, line in ipairs(told(check)) do out[#out + 1] = "# " .. line end
+    end
+    out[#out + 1] = "1.." .. #checks
+    return table.concat(out, "\n") .. "\n"
+end
+
+local ENTITIES <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
+local function xml(text)
+    return (text:gsub('[&<>"]', ENTITIES):gsub("[^\t\n\x20-\x7e]", "?"))
+end
+
+--- The checks as a file of JUnit's form.
+function M.junit(path, checks)
+    local out, failed = {}, 0
+    for _, check in ipairs(checks) do
+        local case = ('  <testcase classname="gpush" name="%s"'):format(check.name)
+        if check.ok then
+            out[#out + 1] = case .. "/>"
+        else
+            failed = failed + 1
+            out[#out + 1] = ('%s>\n    <failure message="%s">%s</failure>\n  </testcase>'):format(
+                case, xml(check.text), xml(table.concat(told(check), "\n")))
+        end
+    end
+    save("--junit", path, ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="gpush" \z
+        tests="%d" failures="%d">\n%s\n</testsuite>\n'):format(#checks, failed,
+        table.concat(out, "\n")))
+end
+
+return M

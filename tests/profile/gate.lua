@@ -1,0 +1,102 @@
+-- gpush analyze --baseline: checks that ask for no times. What each counts is known beforehand.
+local t = require "tap"
+local made = require "torch_trace"
+local folder, build = os.getenv "TMPDIR" or "/tmp", os.getenv "GPUSH_BUILD"
+
+local function write(name, text)
+    local file <close> = assert(io.open(folder .. "/" .. name, "w"))
+    file:write(text)
+end
+local function read(name)
+    local file <close> = assert(io.open(folder .. "/" .. name))
+    return file:read "a"
+end
+
+-- A step: a kernel, a copy of that many bytes, and as many reads of lines as asked for; `names`:
+-- the file's lines, which a frame of Python's calls.
+local function trace(name, o)
+    local r = made.trace()
+    r:whole(0, 1000)
+    for i = 1, o.kernels do
+        r:op("aten::add", 20 * i, 10)
+        r:kernel("add", 20 * i + 12, 5, r:call("cudaLaunchKernel", 20 * i + 2, 5))
+    end
+    r:op("aten::to", 300, 20)
+    r:copy("Memcpy HtoD (Pinned -> Device)", 330, 5, r:call("cudaMemcpyAsync", 305, 5), o.bytes)
+    for i, line in ipairs(o.reads) do
+        local at = 400 + 50 * i
+        r:python(("%s/train.py(%d): step"):format(folder, line - 1), at, 45)
+        r:python("torch/_tensor.py(9): item", at + 1, 42, ("%s/train.py:%d"):format(folder, line))
+        r:op("aten::item", at + 2, 40)
+        r:call("cudaStreamSynchronize", at + 10, 20)
+    end
+    write(name, r:text())
+end
+-- status and what stdout has, of gpush analyze with the baseline.
+local function analyze(name, options)
+    local pipe <close> = assert(io.popen(("cd %s && %s/gpush analyze --baseline base.json %s %s \z
+        2>err; echo $?"):format(folder, build, options or "--tap", name)))
+    local text, status = pipe:read "a":match "^(.-)(%d+)\n$"
+    return math.tointeger(status), text, read "err"
+end
+
+local step = "def step(x):\n    a = x.sum().item()\n    b = x.max().item()\n"
+write("train.py", "import torch\n" .. step)
+trace("first.json", { kernels = 3, bytes = 1000, reads = { 3, 3 } })
+local status, out, err = analyze("first.json", "--update")
+t.is(status, 0, "a baseline is written")
+t.ok(err:find("wrote base.json", 1, true), "which is said", err)
+status, out = analyze "first.json"
+t.is(out, [[
+ok 1 - waits: 2, at most 2
+ok 2 - launches: 3, at most 3
+ok 3 - copies: 1, at most 1
+ok 4 - bytes: 1000, at most 1000
+1..4
+]], "the same record passes")
+t.is(status, 0, "and its status is 0")
+
+write("train.py", "import torch\n\n\n" .. step)
+trace("moved.json", { kernels = 3, bytes = 1000, reads = { 5, 5 } })
+t.is((analyze "moved.json"), 0, "a line that moved is the same line")
+trace("new.json", { kernels = 2, bytes = 1000, reads = { 5, 6 } })
+status, out = analyze "new.json"
+t.is(status, 1, "another line's wait is a failure, in as many")
+t.ok(out:find("not ok 1 - waits: 2, at most 2\n# " .. folder
+    .. "/train.py:6: aten::item, 1 instead of 0", 1, true), "which names the line", out)
+t.ok(out:find("ok 2 - launches: 2, at most 3", 1, true), "fewer launches pass", out)
+trace("more.json", { kernels = 4, bytes = 1001, reads = { 5, 5, 5 } })
+status, out = analyze("more.json", "--tap --fail-on launches,bytes --junit gate.xml")
+t.is(status .. out, "1" .. [[
+not ok 1 - launches: 4, at most 3
+not ok 2 - bytes: 1001, at most 1000
+1..2
+]], "--fail-on checks what it names")
+t.is(read "gate.xml", [[
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="gpush" tests="2" failures="2">
+  <testcase classname="gpush" name="launches">
+    <failure message="launches: 4, at most 3"></failure>
+  </testcase>
+  <testcase classname="gpush" name="bytes">
+    <failure message="bytes: 1001, at most 1000"></failure>
+  </testcase>
+</testsuite>
+]], "--junit")
+status, out, err = analyze("more.json", "")
+t.ok(status == 1 and out:find("Verdict", 1, true)
+    and err:find("failed: waits: 3, at most 2", 1, true)
+    and err:find("train.py:5: aten::item, 3 instead of 2", 1, true), "beside the text", err)
+status, out, err = analyze("first.json", "--fail-on peak")
+t.ok(status == 3 and err:find("peak: the record lacks it", 1, true), "what is not recorded", err)
+status, out, err = analyze("first.json", "--fail-on time")
+t.ok(status == 2 and err:find("got 'time'", 1, true), "what there is not", err)
+status, out, err = analyze("first.json", "--json --tap")
+t.is(status, 2, "one output at a time")
+write("base.json", '{"form": "gpush profile baseline 1", "launches": "many"}')
+status, out, err = analyze "first.json"
+t.ok(status == 3 and err:find("base.json: expected a file that --baseline", 1, true), "damaged",
+    err)
+local alone = ("%s/gpush analyze --tap %s/first.json 2>/dev/null"):format(build, folder)
+t.is(select(3, os.execute(alone)), 2, "--tap without --baseline")
+t.done()

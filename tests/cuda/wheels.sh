@@ -28,9 +28,10 @@ size_t cublasLtGetVersion(void) { return 10000 * MAJOR; }
 size_t cudnnGetVersion(void) { return 91000; }
 int cusolverGetVersion(int *v) { return version(v); }
 int cufftGetVersion(int *v) { return version(v); }
-int cuptiGetVersion(int *v) { return version(v); }
+/* That of CUDA 13.2 crashes without a driver. */
+int cuptiGetVersion(int *v) { return dlopen("libcuda.so.1", RTLD_LAZY) ? version(v) : (abort(), 0); }
 int ncclGetVersion(int *v) { return *v = 22700, 0; }
-int nvrtcVersion(int *major, int *minor) { return *major = MAJOR, *minor = 0; }
+int nvrtcVersion(int *major, int *minor) { return *major = MAJOR, *minor = 4, 0; }
 #ifdef CUDNN
 size_t cudnnGetCudartVersion(void) { return 1000 * MAJOR; }
 #endif
@@ -110,8 +111,8 @@ try() {
     esac
     [ "$3" = none ] || settings+=(CUDA_HOME="$PWD/toolkit")
     [ "$4" = none ] || settings+=(LD_LIBRARY_PATH="$PWD/other")
-    doctor "${settings[@]}" | sed -n 's/^\(..\) *\(cu[A-Z]*\|CUPTI\|NCCL\|NVRTC\|cuBLASLt\|cuSOLVER\) .*, \(\/.*\)/\1 \2 \3/p' >named
-    while read -r found name path; do
+    doctor "${settings[@]}" | sed -n 's/^\(..\) *\(cu[A-Z]*\|CUPTI\|NCCL\|NVRTC\|cuBLASLt\|cuSOLVER\)  *\([^ ]*\), \(\/.*\)/\1 \2 \3 \4/p' >named
+    while read -r found name _ path; do
         named=$((named + 1))
         case $2:$name in
             apart:cuDNN | apart:NCCL) dnn=$PWD/apart ;;
@@ -124,6 +125,7 @@ try() {
         [[ $(readlink -f "$path") == "$want"/* ]] || echo "$name: $path (expected one in $dnn)"
         grep -qxF "$path" loaded || echo "$name: $path was not loaded"
     done <named
+    grep -q "^ok NVRTC $major\.4\.0 " named || echo "the version of NVRTC is wrong"
     [ $named = 8 ] || echo "$named libraries are named"
     grep "^$PWD/other/\|/cu9/\|/$1/.*nvidia/cublas/lib/libcusparse" loaded
     sed 's|.*/||' loaded | sort | uniq -d | sed 's/$/ was loaded twice/'

@@ -21,10 +21,13 @@ static void version_of(gp_lib lib, void *fn, char *text, size_t size) {
         return;
     case GP_LIB_cublasLt:
     case GP_LIB_cudnn: v = (int)((size_t(*)(void))fn)(); break;
-    case GP_LIB_cupti: ((int (*)(uint32_t *))fn)(&u), v = (int)u; break;
+    case GP_LIB_cupti: /* without a driver the one of CUDA 13.2 crashes */
+        if (!gp_lib_there(GP_LIB_driver)) return;
+        ((int (*)(uint32_t *))fn)(&u), v = (int)u;
+        break;
     case GP_LIB_nvrtc:
         ((int (*)(int *, int *))fn)(&part[0], &part[1]);
-        v = part[0] * 1000 + part[1] * 10;
+        v = part[0] * 1000 + part[1] * 100;
         break;
     default: ((int (*)(int *))fn)(&v);
     }

@@ -10,7 +10,7 @@ set(DIST_SOURCES "/(tensor|kernels/[a-z]+)/dist/|/tensor/ops/dist\\.c|/api/devic
 set(ANALYSIS_TESTS accuracy advice answer card export gate hta job kinds lua_time many outside owners predicted profile readers replay report
     saved stacks threads torch trace_cap verdict whatif would_wait)
 list(JOIN ANALYSIS_TESTS "|" ANALYSIS_TESTS)
-set(ANALYSIS_TESTS "/profile/(${ANALYSIS_TESTS})|tests/(dist/profiles|shell/(analyze|fit|profile_command)|scripts/(labs|record))")
+set(ANALYSIS_TESTS "/profile/(${ANALYSIS_TESTS})|tests/(dist/profiles|shell/(analyze|fit|mcp|profile_command)|scripts/(labs|record))")
 set(CAPTURE_TESTS "tests/([a-z]+/)*((fuse|capture)[/._]|fork_graphs|optim|rnn_cudnn|rnn_graph)")
 set(DIST_TESTS "tests/dist/")
 set(LEFT_OUT)

@@ -1,5 +1,5 @@
 # bash completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, profile, record, run and sync.
+# commands analyze, compare, doctor, fit, help, lab, labs, mcp, profile, record, run and sync.
 # Completes what stands after the option $1; false: nothing is known of it.
 _gpush_value() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=
@@ -99,7 +99,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help lab labs profile record run sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help lab labs mcp profile record run sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -1,6 +1,6 @@
 # fish completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, profile, record, run and sync.
-set -l commands analyze compare doctor fit help lab labs profile record run sync
+# commands analyze, compare, doctor, fit, help, lab, labs, mcp, profile, record, run and sync.
+set -l commands analyze compare doctor fit help lab labs mcp profile record run sync
 set -l none "not __fish_seen_subcommand_from $commands"
 set -l columns 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total'
 set -l cards 'h200 h100 a100 v100 mi250 t4'

@@ -1,8 +1,8 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, profile, record, run and sync.
+# commands analyze, compare, doctor, fit, help, lab, labs, mcp, profile, record, run and sync.
 _gpush_first() {
-    _alternative 'commands:command:(analyze compare doctor fit help lab labs profile record run sync)' 'scripts:script:_files -g "*.lua"'
+    _alternative 'commands:command:(analyze compare doctor fit help lab labs mcp profile record run sync)' 'scripts:script:_files -g "*.lua"'
 }
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \

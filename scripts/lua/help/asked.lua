@@ -33,7 +33,8 @@ sync.explain: wait find explain cause avoid why
 sync.async: log print loss item without wait asynchronous
 sync.budget: limit ci test
 gpush analyze: trace torch pytorch profiler chrome json read tensorboard nsight
-gpush record: torch pytorch python program train slow profile profiler trace torchrun ddp
+gpush mcp: assistant agent llm ai chat protocol json
+gpush record: torch pytorch python train profiler trace torchrun ddp
 doctor: version gpu card cuda nvidia found missing driver detect available broken wrong problem
 cuda: gpu card nvidia device list available count
 cuda.is_available: gpu card found available

@@ -45,6 +45,8 @@ gpush record | gpush record train.py (see gpush analyze)
     dominated, who waited, what to change. gpush record -- torchrun train.py records each rank.
 gpush analyze | gpush analyze FILE (see profile.load)
     Shows a saved profile, or a trace of torch.profiler: what dominated, who waited, what to change.
+gpush mcp | gpush mcp (see gpush analyze)
+    Answers an assistant's questions about profiles and traces by the Model Context Protocol.
 gpush compare | gpush compare BEFORE AFTER (see compare)
     Says what changed between two profiles or traces; with --fail-above N it fails where the second
     is slower.

@@ -1,0 +1,96 @@
+-- gpush mcp: questions and answers by the Model Context Protocol, and requests that are none.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+local folder, build = os.getenv "TMPDIR" or "/tmp", os.getenv "GPUSH_BUILD"
+
+local trace = made.trace()
+trace:whole(0, 1000)
+trace:op("aten::mm", 0, 20)
+trace:kernel("gemm", 20, 300, trace:call("cudaLaunchKernel", 5, 10))
+trace:call("cudaDeviceSynchronize", 75, 250)
+trace:op("aten::add", 900, 20)
+trace:kernel("add", 920, 80, trace:call("cudaLaunchKernel", 905, 10))
+local path = folder .. "/step.json"
+local file <close> = assert(io.open(path, "w"))
+file:write(trace:text())
+file:flush()
+
+-- The answers to lines of requests.
+local function ask(...)
+    local input <close> = assert(io.open(folder .. "/in", "w"))
+    input:write(table.concat({ ... }, "\n"), "\n")
+    input:flush()
+    local pipe <close> = assert(io.popen(("%s/gpush mcp <%s/in"):format(build, folder)))
+    local out = {}
+    for line in pipe:lines() do out[#out + 1] = g.json.decode(line) end
+    return out
+end
+local function request(id, method, params)
+    return g.json.encode { jsonrpc = "2.0", id = id, method = method, params = params }
+end
+local function question(name, arguments)
+    return request(7, "tools/call", { name = name, arguments = arguments })
+end
+
+local a = ask(request(1, "initialize", { protocolVersion = "2024-11-05" }),
+    '{"jsonrpc": "2.0", "method": "notifications/initialized"}', request("two", "tools/list"),
+    request(3, "initialize", { protocolVersion = "1999-01-01" }), request(4, "ping"))
+t.is(#a, 4, "a notification has no answer")
+t.is(a[1].result.protocolVersion, "2024-11-05", "the client's version, if it is known")
+t.is(a[3].result.protocolVersion, "2025-06-18", "else the latest")
+t.is(a[2].id, "two", "ids come back")
+local names = {}
+for i, tool in ipairs(a[2].result.tools) do
+    names[i] = tool.name
+    t.ok(tool.annotations.readOnlyHint and tool.inputSchema.type == "object", tool.name)
+end
+t.is(table.concat(names, " "),
+    "verdict waits ops kernels devices critical_path compare analyze", "the questions")
+
+-- Every number of an answer is one of the JSON's.
+local pipe <close> = assert(io.popen(("%s/gpush analyze --json %s"):format(build, path)))
+local whole = g.json.decode(pipe:read "a")
+local function same(x, y)
+    if type(x) ~= "table" then return x == y end
+    for k, v in pairs(x) do if not same(v, y[k]) then return false end end
+    return true
+end
+for _, name in ipairs(names) do
+    if name ~= "compare" then
+        local r = ask(question(name, { files = { path } }))[1].result
+        t.ok(same(r.structuredContent, whole), name .. ": parts of gpush analyze --json")
+        t.ok(same(g.json.decode(r.content[1].text), r.structuredContent), name .. ": as text, too")
+    end
+end
+local r = ask(question("kernels", { files = { path }, limit = 1 }))[1].result.structuredContent
+t.is(#r.kernels .. r.kernels[1].name, "1gemm", "a limit")
+r = ask(question("compare", { before = path, after = path }))[1].result.structuredContent
+t.ok(r.before.waits == 1 and r.after.wall_ns == whole.wall_ns and r.changes, "compare")
+r = ask(question("verdict", { files = { folder .. "/none" } }))[1].result
+t.ok(r.isError and r.content[1].text:find("/none", 1, true), "a file that is not there")
+
+-- What is no request.
+local function code(line)
+    local out = ask(line, request(99, "ping"))
+    t.is(#out, 2, "one answer, and the next request is served: " .. line:sub(1, 40))
+    return out[1].error and out[1].error.code
+end
+t.is(code '{"jsonrpc": "2.0", "id": 1, "method"', -32700, "cut")
+t.is(code(("["):rep(100000)), -32700, "nested deeply")
+t.is(code '"\xff\xfe"', -32700, "no text")
+t.is(code "[]", -32600, "no message")
+t.is(code "7", -32600, "a number")
+t.is(code '{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600, "another version")
+t.is(code '{"jsonrpc": "2.0", "id": {"a": 1}, "method": "ping"}', -32600, "an id that is none")
+t.is(code '{"jsonrpc": "2.0", "id": 1, "method": "files/delete"}', -32601, "no method")
+t.is(code '{"jsonrpc": "2.0", "id": 1, "method": ["ping"]}', -32601, "a method that is no text")
+t.is(code '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": 3}', -32602, "parameters")
+t.is(code(question "delete"), -32602, "no question")
+t.is(code(question("verdict", { files = {} })), -32602, "no file")
+t.is(code(question("verdict", { files = "x" })), -32602, "a file that is no list")
+t.is(code(question("verdict", { files = { path }, html = "x.html" })), -32602, "another argument")
+t.is(code(question("ops", { files = { path }, limit = 1e9 })), -32602, "a limit")
+t.is(code('"' .. ("x"):rep(3 << 20) .. '"'), -32600, "a message of three million bytes")
+t.is(select(3, os.execute(build .. "/gpush mcp now </dev/null 2>/dev/null")), 2, "an argument")
+t.done()

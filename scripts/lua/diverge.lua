@@ -21,14 +21,17 @@ local function spacing(v, dtype)
 end
 
 -- The largest distance of two results, in ulp of dtype at the largest finite element of the first,
--- and the number of the element, from 1. Where one is finite and the other is not, it is infinite.
+-- the number of the element, from 1, its two values, and how many elements are NaN in both, which
+-- count as equal. Where one is finite and the other is not, the distance is infinite.
 local function distance(a, b, dtype)
     a, b = a:to("cpu", "f64"):reshape(-1), b:to("cpu", "f64"):reshape(-1)
-    local same = a:eq(b):logical_or(a:isnan():logical_and(b:isnan()))
+    local neither = a:isnan():logical_and(b:isnan())
+    local same = a:eq(b):logical_or(neither)
     local d = gpush.where(same, 0, (a - b):abs())
     d = gpush.where(d:isnan(), math.huge, d)
     local at, scale = d:argmax():item(), gpush.where(a:isfinite(), a:abs(), 0):max():item()
-    return d[at]:item() / spacing(scale, dtype), at, a[at]:item(), b[at]:item()
+    return d[at]:item() / spacing(scale, dtype), at, a[at]:item(), b[at]:item(),
+        neither:sum():item()
 end
 
 -- ---- the two runs ----
@@ -85,16 +88,20 @@ local function place(r)
 end
 
 function Report:__tostring()
+    local nans = self.nans == 0 and "" or ("; %d element%s NaN in both runs, which counts as \z
+        equal, first of %s: nan.watch says what made them"):format(self.nans,
+        self.nans == 1 and " is" or "s are", self.nan_at)
     local before = self.count == 0 and "no result was compared before" or
         ("%d result%s before %s by at most %.3g ulp"):format(self.count, self.count == 1 and "" or
             "s", self.count == 1 and "differs" or "differ", self.before)
+    before = before .. nans
     if self.other then
         return ("the runs part at op %d: %s, but %s on %s; %s"):format(self.count + 1, place(self),
             self.other, self.second, before)
     end
     if not self.op then
-        return ("none of %d results parts by more than %g ulp of %s: at most %.3g"):format(
-            self.count, self.most, self.dtype, self.before)
+        return ("none of %d results parts by more than %g ulp of %s: at most %.3g%s"):format(
+            self.count, self.most, self.dtype, self.before, nans)
     end
     return ("%s is the first to part by more than %g ulp: by %.4g ulp of %s, element %d of %s is \z
         %.9g on %s and %.9g on %s; %s"):format(place(self), self.most, self.ulp, self.dtype,
@@ -116,7 +123,8 @@ end
 
 -- Compares until one parts by more than `most`.
 local function compare(first, second, dtype, most)
-    local report = setmetatable({ count = 0, before = 0, most = most, dtype = dtype }, Report)
+    local report = setmetatable({ count = 0, before = 0, most = most, dtype = dtype, nans = 0 },
+        Report)
     for k = 1, math.max(#first, #second) do
         local a, b = first[k], second[k]
         local other = not a and "the first run has ended" or not b and "there is none"
@@ -129,7 +137,9 @@ local function compare(first, second, dtype, most)
             return report
         end
         local narrow = narrower(dtype, narrower(tostring(a.value.dtype), tostring(b.value.dtype)))
-        local ulp, element, x, y = distance(a.value, b.value, narrow)
+        local ulp, element, x, y, nans = distance(a.value, b.value, narrow)
+        report.nans = report.nans + nans
+        report.nan_at = report.nan_at or nans > 0 and place(a) or nil
         if ulp > most then
             for key, v in pairs(a) do report[key] = v end
             report.value, report.shape, report.ulp, report.dtype = nil, shape_text(a.value), ulp,

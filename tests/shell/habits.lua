@@ -146,7 +146,8 @@ local habits = {
     { "isinstance(z, int)", 'math.type(z) == "integer"' },
     { "isinstance(x, torch.Tensor)", "is_tensor(x)" },
     { "enumerate(xs)", "ipairs(xs)" },
-    { "zip(xs, ys)", "for i, a in ipairs(xs) do local b = ys[i] … end" },
+    { "zip(xs, ys)", "(function() local t = {} for i = 1, math.min(#xs, #ys) do \z
+        t[i] = {xs[i], ys[i]} end return t end)()" },
     { "str(z)", "tostring(z)" },
     { "int(e)", "math.tointeger((math.modf(e)))" },
     { "q = input()", "q = io.read()" },
@@ -280,7 +281,13 @@ local habits = {
     { "for i in range(1, n):", "for i = 1, n - 1 do … end" },
     { "for i, k in enumerate(xs):  # all", "for i, k in ipairs(xs) do … end" },
     { "for k, w in d.items():", "for k, w in pairs(d) do … end" },
-    { "for p, q in zip(xs, ys):", "for i, p in ipairs(xs) do local q = ys[i] … end" },
+    { "for p, q in zip([1, 2], [3, 4]):",
+        "local list2 = {3, 4} for i, p in ipairs({1, 2}) do local q = list2[i] … end" },
+    { "for p, q in zip([1, 2], [3]): z = p + q", "local list1 = {1, 2} local list2 = {3} \z
+        for i = 1, math.min(#list1, #list2) do local p, q = list1[i], list2[i] z = p + q end" },
+    { "for p, q in zip(d.p, d.q):",
+        "for i = 1, math.min(#d.p, #d.q) do local p, q = d.p[i], d.q[i] … end",
+        run = "d = {p = xs, q = ys} for i = 1, math.min(#d.p, #d.q) do local p = d.p[i] end" },
     { "for p, q in train_loader:", "for step, p, q in train_loader() do … end" },
     { "for p in model.parameters():", "for _, p in ipairs(model:parameters()) do … end" },
     { "for p, q in model.named_parameters():", "for p, q in model:named_parameters() do … end" },
@@ -313,12 +320,19 @@ local habits = {
     { "class Net(nn.Module):", 'Net = nn.module "Net" function Net:forward(x) … end' },
     { "class Net:",
         "Net = {} Net.__index = Net function Net.new() … return setmetatable({}, Net) end" },
+    { "class Net: pass",
+        "Net = {} Net.__index = Net function Net.new() return setmetatable({}, Net) end" },
+    { "class Net(nn.Module): pass", 'Net = nn.module "Net"' },
+    { "x.requires_grad = True", "x:requires_grad_()" },
+    { "x.requires_grad = False", "x:requires_grad_(false)" },
 }
 
 local function answered(text, answer)
-    local at = text:find("in Lua: " .. answer, 1, true)
-    return at and (text:find("^\n", at + #("in Lua: " .. answer)) ~= nil
-        or text:find("^  %-%- ", at + #("in Lua: " .. answer)) ~= nil
+    local open = answer:find("…", 1, true) and not answer:find "^%-%-"
+    local label = open and "in Lua, with … for your own: " or "in Lua: "
+    local at = text:find(label .. answer, 1, true)
+    return at and (text:find("^\n", at + #(label .. answer)) ~= nil
+        or text:find("^  %-%- ", at + #(label .. answer)) ~= nil
         or answer:find "^%-%- [%l ]+$")
 end
 
@@ -417,7 +431,8 @@ t.ok(output("", "if true then x = nn.functional.relu(ones(2))\nend")
 local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"
 t.ok(output("",
     setup .. block)
-        :find(":5: 'do' expected near ':'\n        in Lua: for i = 0, 2 do … end  -- \z
+        :find(":5: 'do' expected near ':'\n        in Lua, with … for your own: \z
+            for i = 0, 2 do … end  -- \z
             x[i] there is x[i + 1] here", 1, true), "a block in a script")
 t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'",
     "a name and a colon go on with the next line")

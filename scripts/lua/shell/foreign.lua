@@ -308,6 +308,12 @@ function foreign.block(text)
         or last:find ":[%a_]+%s*$" and with_dots(last) ~= nil
 end
 
+-- The text as what to write: where an ellipsis stands for a part of the code, it says so.
+function foreign.labelled(text)
+    local open = text:gsub("^%-%-.*", ""):gsub("  %-%- .*", ""):find("…", 1, true)
+    return (open and "in Lua, with … for your own: " or "in Lua: ") .. text
+end
+
 -- The message of a syntax error with the Lua form; terminal: and with the line.
 function foreign.syntax(message, terminal)
     local name, n = message:match "^(.-):(%d+): "
@@ -330,7 +336,7 @@ function foreign.syntax(message, terminal)
     if terminal then
         message = ("%s\n    %d | %s"):format(message, n, line:match("^%s*(.*)$"):sub(1, 200))
     end
-    return hint and message .. "\n        in Lua: " .. hint or message
+    return hint and message .. "\n        " .. foreign.labelled(hint) or message
 end
 
 local constants = { True = "true", False = "false", None = "nil" }

@@ -129,7 +129,7 @@ local foreign_error = { "call it with a colon, ", "call a method with a colon: "
     "attempt to call a tensor value",
     "tensor: the value is a string", "call a %a+ value %(%a+ 'f'%)$",
     "index: expected .* got nil$", ": expected [^,]+, got nothing$",
-    "index a nil value %(field 'functional'%)$",
+    "index a nil value %(field 'functional'%)$", "requires_grad: expected .* got nil$",
     "index a function value %(global 'copy'%)$" }
 -- Messages that a slip in Lua may bring, too: what is in the line counts from 1 already.
 local either_error = { "attempt to index a number value", "arithmetic on a boolean value",
@@ -305,10 +305,10 @@ end
 return function(message, line, value, prompt)
     message = message:match "^[^\n]*"
     for pattern, advice in next, of_values do
-        if message:find(pattern) then return "in Lua: " .. advice end
+        if message:find(pattern) then return require "shell.foreign".labelled(advice) end
     end
     local text = line and (in_lua(message, line, value) or unset(message, line, value, prompt))
-    if text then return "in Lua: " .. text:match "^%s*(.*)$" end
+    if text then return require "shell.foreign".labelled(text:match "^%s*(.*)$") end
     local name, words = meant(message, line, value, prompt)
     if words then return "in Lua: " .. words end
     return name and ("did you mean %s?"):format(name)

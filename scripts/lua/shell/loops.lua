@@ -129,6 +129,24 @@ function element(over)
         or first == "boolean") and first or "unknown"
 end
 
+-- How many elements a list has that is written in place or whose variable is set; nil: not known.
+local function length_of(node)
+    if node[1] == "list" then return #node - 1 end
+    local v = node[1] == "name" and loops.value(node[2])
+    local counts = type(v) == "table" and not is_dict(node) or kind(node) == "tensor"
+    return counts and v and #v or nil
+end
+
+-- Whether none of the lists is shorter than the first, at which zip ends.
+local function first_ends(lists)
+    local first = length_of(lists[1])
+    for k = 2, #lists do
+        local n = first and length_of(lists[k])
+        if not n or n < first then return false end
+    end
+    return true
+end
+
 -- The head of a loop that counts, and its body; nil for any other.
 local function counted(targets, over, trees, body)
     local name = targets[1][2]
@@ -153,7 +171,7 @@ local function counted(targets, over, trees, body)
         if not one and from ~= "0" then say "ipairs counts from 1: add a number to it" end
         if next(trees) == nil and not one then translate.note(name .. " counts from 1 here") end
         local rest, zip = text_of { table.unpack(targets, 2) }, lists_of(list[1], "zip")
-        if zip and targets[2][1] == "tuple" and #zip == 2 then
+        if zip and targets[2][1] == "tuple" and #zip == 2 and first_ends(zip) then
             return ("for %s, %s in ipairs(%s) do local %s = %s[%s] "):format(name, targets[2][2][2],
                 emit(zip[1]), targets[2][3][2], emit(zip[2], 14), name),
                 translate.looping({ name }, one and 1 or "one", body)
@@ -181,29 +199,31 @@ local function each_of(targets, lists, body, k)
     end)
 end
 
+-- The head of a loop over several lists, and its body: it ends with the shortest of them.
+local function zipped(targets, lists, body)
+    local i, before, names, values, lengths = translate.unused "i", "", {}, {}, {}
+    local ends = first_ends(lists)
+    for k = 1, #targets do
+        local name, text = path(lists[k]), (emit(lists[k]))
+        if not name and not (k == 1 and ends) then
+            name = translate.unused("list" .. k)
+            before = ("%slocal %s = %s "):format(before, name, text)
+            text = name
+        end
+        names[k], values[k], lengths[k] = targets[k][2], ("%s[%s]"):format(text, i), "#" .. text
+    end
+    local head = ends and ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, names[1],
+        values[1]:match "^(.*)%[", table.concat(names, ", ", 2), table.concat(values, ", ", 2))
+        or ("for %s = 1, math.min(%s) do local %s = %s "):format(i, table.concat(lengths, ", "),
+            table.concat(names, ", "), table.concat(values, ", "))
+    return before .. head, each_of(targets, lists, body)
+end
+
 -- The head of a loop over two lists, a list backwards, a table's keys …
 local function paired(targets, over, body)
     local names = text_of(targets)
     local list = lists_of(over, "zip")
-    if list and #targets >= 2 and list[1][1] ~= "star" then
-        local i, also, values = translate.unused "i", {}, {}
-        local before, shorter = "", ""
-        for k = 2, #targets do
-            local other = path(list[k])
-            if not other then
-                other = translate.unused("list" .. k)
-                before = ("%slocal %s = %s "):format(before, other, (emit(list[k])))
-            else other = emit(list[k]) end
-            also[#also + 1] = targets[k][2]
-            values[#values + 1] = ("%s[%s]"):format(other, i)
-            if list[k][1] == "index" then -- a part, which may be shorter
-                shorter = ("if %s == nil then break end "):format(targets[k][2])
-            end
-        end
-        return before .. ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, targets[1][2],
-            (emit(list[1])), table.concat(also, ", "), table.concat(values, ", "))
-            .. shorter, each_of(targets, list, body)
-    end
+    if list and #targets >= 2 and list[1][1] ~= "star" then return zipped(targets, list, body) end
     list = lists_of(over, "sorted")
     local method = list and list[1][1] == "call" and list[1][2][3]
     if method == "items" or method == "keys" then

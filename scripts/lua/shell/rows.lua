@@ -53,8 +53,8 @@ min(X, KEY) = (function() local m for _, v in ipairs(X) do if m == nil or KEY(v)
     m = v end end return m end)()
 reversed(L) = (function(t) local r = {} for i = #t, 1, -1 do r[#r + 1] = t[i] end return r end)(L)
 map(F, L) = (function() local t = {} for i, v in ipairs(L) do t[i] = F(v) end return t end)()
-map(F, X, Y) = (function() local t = {} for i, v in ipairs(X) do t[i] = F(v, Y[i]) end return t
-    end)()
+map(F, X, Y) = (function() local t = {} for i = 1, math.min(#X, #Y) do t[i] = F(X[i], Y[i]) end
+    return t end)()
 filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[#t + 1] = v end
     end return t end)()
 range(STOP) = (function() local t = {} for i = 0, STOP do t[#t + 1] = i end return t end)()
@@ -64,7 +64,8 @@ list|tuple|numpy|torch.positive|torch.Size|np.float32|np.float64|.to_dense|.coal
 list() = {}
 set(X) = -- Lua has no sets: t[value] = true, and t[value] asks
 enumerate(X) = ipairs(X) -- from 1
-zip(X, Y) = for i, a in ipairs(X) do local b = Y[i] … end
+zip(X, Y) = (function() local t = {} for i = 1, math.min(#X, #Y) do t[i] = {X[i], Y[i]} end
+    return t end)()
 hasattr(X, S) = X[S] ~= nil
 getattr(X, S) = X[S]
 setattr(X, S, Y) = X[S] = Y

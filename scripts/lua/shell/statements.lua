@@ -371,14 +371,16 @@ end
 
 function write.class(node)
     local name, base = node[2], node[3][1] and path(node[3][1]) or ""
+    local empty = #node.body == 1 and node.body[1][2] == "" -- class A: pass
     if base:find "Module$" then
-        return ('%s = nn.module "%s" function %s:forward(x) … end'):format(name, name, name)
+        return ('%s = nn.module "%s"'):format(name, name)
+            .. (empty and "" or (" function %s:forward(x) … end"):format(name))
     elseif base:find "Dataset$" then
         return ("%s = data.Dataset{size = n, get = function(self, i) … return … end}"):format(
             name)
     end
-    return ("%s = {} %s.__index = %s function %s.new() … return setmetatable({}, %s) end"):format(
-        name, name, name, name, name)
+    return ("%s = {} %s.__index = %s function %s.new() %sreturn setmetatable({}, %s) end"):format(
+        name, name, name, name, empty and "" or "… ", name)
 end
 
 -- Whether the expression's value is shown: not that of print or of a method in place.

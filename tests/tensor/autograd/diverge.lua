@@ -74,6 +74,16 @@ do -- other paths
     t.ok(tostring(r):find "the runs part at op 1: sin at .*, but exp at .* on bf16 cpu",
         "two paths")
 end
+do -- NaN in both runs is equal, which the report says
+    local function f(x) return x:log() * 2 end
+    local r = diverge(f, f32 { -1, 2, -3 }, { device = "sim" })
+    t.is({ r.op, r.nans }, { nil, 4 }, "two NaN in each of two results")
+    t.ok(tostring(r):find "4 elements are NaN in both runs, .* first of log at .*diverge.lua:%d+: \z
+        nan.watch", tostring(r))
+    r = diverge(f, f32 { 1 }, { device = "sim" })
+    t.is(r.nans, 0, "none where there is none")
+    t.ok(not tostring(r):find "NaN", "of which none is said")
+end
 t.error(function() diverge(print, 3) end, "diverge: argument 'inputs'", "a number")
 t.error(function() diverge(print, {}) end, "diverge: fn computed no tensor of floats", "print")
 t.error(function() diverge(print, {}, { ulp = -1 }) end, "diverge: argument 'ulp'", "below 0")

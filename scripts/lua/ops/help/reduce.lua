@@ -65,7 +65,7 @@ diverge | diverge(fn, {x, …}, {device =, dtype =, ulp = 16}) (see nan.watch, i
     accumulate from op to op, so a small one may come from the results before it. An ulp is the
     distance between neighbouring numbers of the narrower dtype at the result's largest element.
     Tensors and modules are copied, both runs draw the same random numbers, and a backward in fn is
-    compared, too. Each result is kept until the end.
+    compared, too. NaN in both runs counts as equal, and is said. Each result is kept until the end.
     > return diverge(function(x) return (x + 0.5) - 256 end, tensor{256.0}, {dtype = "bf16"}).op
     --> sub
 nansum (see sum, nanmean, nan_to_num)

@@ -59,8 +59,13 @@ static bool is_first_use(const builder *b, const gp_rec *r) {
     return !strncmp(r->name, first, sizeof first - 1) || (n > m && !strcmp(r->name + n - m, timed));
 }
 
+/* Whether r is one of its regions for the profiler's own work. */
+static bool is_profiler(const builder *b, const gp_rec *r) {
+    return b->t->p->foreign && r->kind == GP_REC_REGION && !strncmp(r->name, "profiler: ", 10);
+}
+
 static bool opens(const builder *b, const gp_rec *r) {
-    if (r->kind == GP_REC_REGION) return is_loader(r) || is_first_use(b, r);
+    if (r->kind == GP_REC_REGION) return is_loader(r) || is_first_use(b, r) || is_profiler(b, r);
     bool queues = r->kind == GP_REC_COPY && r->t1 > r->t0; /* the host's time is counted */
     return r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT || queues;
 }
@@ -289,6 +294,7 @@ static gp_host_activity part_of(const builder *b, int i) {
     while (i >= 0 && b->entry[i].rec->kind == GP_REC_WAIT) i = b->entry[i].up;
     const entry *e = i < 0 ? NULL : &b->entry[i];
     if (!e) return GP_HOST_SCRIPT;
+    if (is_profiler(b, e->rec)) return GP_HOST_PROFILER;
     if (e->loader) return GP_HOST_LOADER;
     if (e->sets_up) return GP_HOST_SETUP;
     if (!is_op(e)) return GP_HOST_LAUNCH;
@@ -349,11 +355,11 @@ static int compare_changes(const void *a, const void *b) {
 }
 
 static gp_host_activity first_of(const builder *b, const int *threads) {
-    static const gp_host_activity order[] = {GP_HOST_LOADER, GP_HOST_SETUP, GP_HOST_LAUNCH,
-                                             GP_HOST_CPU, GP_HOST_COLLECTIVE};
+    static const gp_host_activity order[] = {GP_HOST_LOADER, GP_HOST_SETUP,      GP_HOST_LAUNCH,
+                                             GP_HOST_CPU,    GP_HOST_COLLECTIVE, GP_HOST_PROFILER};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (threads[order[i]] > 0) return order[i];
-    return b->has_ops ? GP_HOST_SCRIPT : GP_HOST_LAUNCH;
+    return b->has_ops || !b->has_device ? GP_HOST_SCRIPT : GP_HOST_LAUNCH;
 }
 
 /* Puts the threads' changes in the order of time; returns how many parts they make. */

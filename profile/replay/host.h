@@ -7,13 +7,14 @@
 struct gp_timeline;
 
 typedef enum gp_host_activity {
-    GP_HOST_SCRIPT, /* no op was open */
-    GP_HOST_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; of a
-                       trace without ops all that is nothing else */
-    GP_HOST_CPU,    /* in an op that the host computed itself */
-    GP_HOST_SETUP,  /* in a call of a device's runtime beside which no device worked, and which is
-                       long, or makes memory, a stream or a graph, or loads code; in the
-                       first run of an op that took far longer than the others; in a first use */
+    GP_HOST_SCRIPT,   /* no op was open */
+    GP_HOST_LAUNCH,   /* in an op that queued work for a device, or that enclosed one that did; of a
+                         trace without ops all that is nothing else */
+    GP_HOST_CPU,      /* in an op that the host computed itself */
+    GP_HOST_SETUP,    /* in a call of a device's runtime beside which no device worked, and which is
+                         long, or makes memory, a stream or a graph, or loads code; in the
+                         first run of an op that took far longer than the others; in a first use */
+    GP_HOST_PROFILER, /* torch.profiler itself worked */
     GP_HOST_COLLECTIVE, /* in an op that queued a collective which the host runs */
     GP_HOST_LOADER,     /* it made a loader's batch, or waited for one */
     GP_HOST_ACTIVITIES

@@ -25,6 +25,7 @@ typedef struct ledger {
     int n, capacity;
     int next;           /* in t->host, from the script's last stretch on */
     const gp_rec *last; /* the outermost op or wait before that */
+    int sample;         /* in t->host: the first that may end after that began */
     bool ok;
 } ledger;
 
@@ -46,9 +47,29 @@ static bool is_source(const gp_rec *r) {
     return r->kind == GP_REC_OP || gp_is_batch_request(r);
 }
 
-/* The script ran from `from` to `to`: finds what came before and after. */
+/* Adds what a trace's samples say of the script from `from` to `to`; returns the time that they
+ * leave. */
+static uint64_t add_samples(ledger *l, uint64_t from, uint64_t to) {
+    const gp_timeline *t = l->t;
+    uint64_t rest = to - from;
+    for (int i = l->sample; t->p->foreign && i < t->nhost; i++) {
+        const gp_rec *r = t->host[i];
+        if (r->kind != GP_REC_SAMPLE) continue;
+        uint64_t end = r->t0 + 1, begin = end - (uint64_t)r->bytes;
+        if (end <= from) l->sample = i + 1;
+        if (begin >= to) break;
+        uint64_t a = begin > from ? begin : from, b = end < to ? end : to;
+        if (b <= a) continue;
+        add(l, GP_CAUSE_script, r, NULL, a, b - a);
+        rest -= b - a;
+    }
+    return rest;
+}
+
+/* The script ran from `from` to `to`: finds where, or what came before and after. */
 static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
     const gp_timeline *t = l->t;
+    uint64_t ns = add_samples(l, from, to);
     for (; l->next < t->nhost && t->host[l->next]->t0 < to; l->next++) {
         const gp_rec *r = t->host[l->next];
         bool inner = l->last && r->t0 < gp_rec_end(t->p, l->last);
@@ -57,7 +78,7 @@ static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
     int after = l->next;
     while (after < t->nhost && !is_source(t->host[after])) after++;
     const gp_rec *rec = after < t->nhost && t->host[after]->t0 <= t->done ? t->host[after] : NULL;
-    add(l, GP_CAUSE_script, rec, l->last, from, to - from);
+    add(l, GP_CAUSE_script, rec, l->last, from, ns);
 }
 
 /* What the host did from `from` to `to`, between two steps. */
@@ -196,7 +217,8 @@ static void add_up(ledger *l) {
         owed *part = &l->part[i];
         gp_worth *w = &l->v->of[part->cause];
         bool moves = part->cause == GP_CAUSE_script || part->cause == GP_CAUSE_cpu;
-        bool edge = part->cause == GP_CAUSE_script && !part->rec != !part->before;
+        bool sampled = part->rec && part->rec->kind == GP_REC_SAMPLE;
+        bool edge = part->cause == GP_CAUSE_script && !sampled && !part->rec != !part->before;
         part->once = moves && (edge || part->last < steps || (steps && part->times < 2));
         w->ns += part->ns, w->times += part->times;
         w->once += part->once ? part->ns : 0;

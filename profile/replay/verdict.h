@@ -15,13 +15,13 @@
  * take no time; collectives still wait for the last rank. cpu: ops that the host computes take no
  * time. script: the host takes no time outside ops. */
 typedef struct gp_worth {
-    uint64_t ns, times;   /* what the record owes to it, in the rank that owes it the most */
-    uint64_t once;        /* script, cpu: ns of lines that are passed once, or before the steps */
-    uint64_t worth;       /* what the job would take less, ns, as a replay predicts: of one rank at
-                             most ns, since a replay takes away what is owed, and nothing else */
-    int rank;             /* that rank's number; -1: the record is of one */
-    const gp_rec *most;   /* the line, op or kernel with the most of it; of a script's stretches and
-                             of delays the op after the longest; NULL */
+    uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
+    uint64_t once;      /* script, cpu: ns of lines that are passed once, or before the steps */
+    uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
+                           most ns, since a replay takes away what is owed, and nothing else */
+    int rank;           /* that rank's number; -1: the record is of one */
+    const gp_rec *most; /* the line, op or kernel with the most of it; of the script a sample of the
+                           line, or of its stretches and of delays the op after the longest; NULL */
     const gp_rec *before; /* script: the op before that stretch; NULL */
     uint64_t most_ns, most_times;
 } gp_worth;

@@ -270,7 +270,11 @@ static void foot_of_script(FILE *f, const table *t, int64_t loose) {
     char each[40];
     unsigned long long n = t->r->samples;
     gp_table_time((double)p->period, each, sizeof each);
-    if (p->period && !n)
+    if (p->foreign && n)
+        fprintf(
+            f, "The script's own time is that of its functions, by the trace's frames of Python\n");
+    else if (p->foreign) return;
+    else if (p->period && !n)
         fprintf(f, "No sample, one each %s, found the script outside of ops and waits\n", each);
     else if (p->period)
         fprintf(f,
@@ -282,6 +286,14 @@ static void foot_of_script(FILE *f, const table *t, int64_t loose) {
     if (p->blocked)
         fprintf(f, "%llu samples were not taken: the script's own hook (debug.sethook) was set\n",
                 (unsigned long long)p->blocked);
+}
+
+/* Says which lines those of another program's trace are. */
+static void foot_of_lines(FILE *f, const table *t) {
+    bool lines = t->r->group == GP_BY_LINE || t->r->samples;
+    if (t->p->foreign && t->p->opts.stack && lines)
+        fprintf(f, "A line is the one that calls or, where the trace does not have that, the first "
+                   "of its function, or the one at which the profiler began\n");
 }
 
 /* Says how the device's time adds up, and whether a device measured it. */
@@ -359,6 +371,7 @@ static void foot(FILE *f, const table *t) {
         fprintf(f, "; of the rows, the profiler's own cost is about %s\n",
                 gp_table_time((double)own, a, sizeof a));
     foot_of_script(f, t, loose);
+    foot_of_lines(f, t);
     foot_of_device(f, t);
     if (!strcmp(gp_prof_kind(p, kind), "measured")) fprintf(f, "Times: measured\n");
     foot_of_losses(f, p);

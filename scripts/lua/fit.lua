@@ -102,6 +102,10 @@ function fit.bytes(n)
     return ("%d B"):format(n)
 end
 
+--- What is said below the lines of another program's trace.
+fit.LINES = "a line is the one that calls or, where the trace does not have that, the first of \z
+    its function, or the one at which the profiler began"
+
 --- A part of the whole as text: "12.5%"; "-" of nothing.
 function fit.percent(part, of)
     return of > 0 and ("%.1f%%"):format(100 * part / of) or "-"

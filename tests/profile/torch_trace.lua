@@ -271,7 +271,12 @@ older:op("aten::item", 100, 100)
 older:call("cudaStreamSynchronize", 110, 50)
 t.is({ sourced(older).file, sourced(older).line }, { "/home/me/net.py", 12 },
     "without such lines the function's own, of the user's code")
-t.is(load(older):rows { group = "stack" }[1].stack, "/home/me/net.py:12 (forward)",
+local function stack_of(p, name)
+    for _, row in ipairs(p:rows { group = "stack" }) do
+        if row.name == name then return row.stack end
+    end
+end
+t.is(stack_of(load(older), "aten::item"), "/home/me/net.py:12 (forward)",
     "with its name")
 local nested_in = made.trace()
 nested_in:python("a.py(1): <module>", 80, 300, "<frozen runpy>:88")
@@ -282,7 +287,7 @@ nested_in:python("b.py(7): forward", 97, 180, "torch/nn/modules/module.py:12")
 nested_in:op("aten::item", 100, 100)
 nested_in:call("cudaStreamSynchronize", 110, 50)
 local in_functions = load(nested_in)
-t.is(in_functions:rows { group = "stack" }[1].stack,
+t.is(stack_of(in_functions, "aten::item"),
     "b.py:7 (forward) < b.py:4 < a.py:15 (main) < a.py:40",
     "a line's function is the innermost in its file; a name that is no word is left out")
 in_functions:save(folder .. "/functions.gz")
@@ -302,7 +307,7 @@ modules:op("aten::relu", 200, 10)
 modules:op("aten::add", 300, 10)
 local by_module = rows(load(modules), "module")
 t.is({ by_module["Net_0.Linear_1"].cpu_time_total, by_module.Net_0.cpu_time_total,
-    by_module["(no module)"].cpu_time_total }, { 50000, 10000, 10000 },
+    by_module["(no module)"].cpu_time_total }, { 100000, 100000, 100000 },
     "rows by module, as the trace numbers them")
 t.is(rows(load(modules), "line")["net.py:21"].count, 2, "whose lines are the script's")
 local oldest = made.trace()

@@ -161,6 +161,8 @@ static int l_idle(lua_State *L) {
 static void set_most(lua_State *L, const gp_worth *w) {
     set_line(L, w->most);
     if (w->most) set_text(L, "name", w->most->name);
+    if (w->most && w->most->kind == GP_REC_SAMPLE)
+        lua_pushboolean(L, true), lua_setfield(L, -2, "sampled");
     if (w->before) set_text(L, "before", w->before->name);
     if (w->before && w->before->file) {
         set_text(L, "before_file", w->before->file);
@@ -225,12 +227,12 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
     lua_setfield(L, -2, "pass");
 }
 
-/* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, before,
- * before_file, before_line, most, most_times, once, filled, small, pass}, rank where there are
- * several, one for each cause that the record knows, in the order of cause.def; with wall, work,
- * queued, busy, sampled (whether samples of the script were taken), devices (the worth of kernels,
- * copies, collectives and delays together), vague (what those are worth is not known) and, where
- * the record does not tell, untold */
+/* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, sampled,
+ * before, before_file, before_line, most, most_times, once, filled, small, pass}, rank where there
+ * are several, sampled where name is a function of the script's, one for each cause that the record
+ * knows, in the order of cause.def; with wall, work, queued, busy, sampled (whether samples of the
+ * script were taken), devices (the worth of kernels, copies, collectives and delays together), vague
+ * (what those are worth is not known) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};

@@ -116,6 +116,9 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     b->last = NULL;
     b->copy = NULL;
     b->printing = 0;
+    b->at = b->step_end = b->last_end = INT64_MIN;
+    b->script = NULL, b->function = NULL, b->script_ns = 0;
+    b->op = b->op_before = NULL;
     return track->name ? track : NULL;
 }
 
@@ -124,6 +127,7 @@ static bool add_thread(builder *b, int *i) {
     const kineto *k = b->k;
     int thread = k->event[b->order[*i]].thread;
     if (!(b->track = new_track(b, &k->thread[thread]))) return no_memory(b);
+    b->is_main = *i == 0;
     for (; *i < k->n; (*i)++) {
         kineto_event *e = &k->event[b->order[*i]];
         if (!gp_kineto_on_host(e) || e->thread != thread) break;
@@ -132,7 +136,7 @@ static bool add_thread(builder *b, int *i) {
         uint64_t end = (uint64_t)(end_of(e) + b->shift);
         if (end > b->p->done) b->p->done = end;
     }
-    return true;
+    return kineto_end_host(b);
 }
 
 /* ---- the devices ---- */

@@ -41,8 +41,16 @@ typedef struct kineto_builder {
     gp_stream *last;  /* of the last work that the thread queued; NULL */
     const char *copy; /* the last copy that it queued, NULL: none; and when */
     int64_t copied_at;
-    int batches;  /* that loaders handed out */
-    int printing; /* as gp_kineto_printing */
+    int batches;                /* that loaders handed out */
+    int printing;               /* as gp_kineto_printing */
+    const char *op, *op_before; /* the last two that are in no other; NULL */
+    int64_t step_end, last_end; /* of the last step of the profiler's, and of anything else */
+    /* Of the rank's main thread: up to `at`, for the last script_ns, the script was in `function`,
+     * in that stack; NULL: in an op or a library. */
+    bool is_main;
+    int64_t at, script_ns;
+    const gp_stack *script;
+    const kineto_event *function;
 } kineto_builder;
 
 static inline bool kineto_no_memory(kineto_builder *b) {
@@ -54,9 +62,20 @@ static inline int64_t kineto_end(const kineto_event *e) { return e->t0 + e->dur;
 gp_device *kineto_device_at(kineto_builder *b, int device);
 /* stream -1: of a wait for all of a device. NULL after a failure. */
 gp_stream *kineto_stream_at(kineto_builder *b, int device, int stream);
+/* The innermost frame of Python that runs at t, of the first `depth` open events; -1: none. Under a
+ * region, which may end later than the frame that opened it, lie frames that have ended. */
+int kineto_python_at(const kineto_builder *b, int depth, int64_t t);
+/* Whether a frame of Python for which is() holds runs at t. */
+bool kineto_runs_in(const kineto_builder *b, bool (*is)(const char *), int64_t t);
+/* The main thread goes on to t: where it is in the script until then becomes samples, the last one
+ * once kineto_script_flush() adds it. */
+bool kineto_script_until(kineto_builder *b, int64_t t);
+bool kineto_script_flush(kineto_builder *b);
 /* A new event with e's name and times; NULL after a failure. */
 gp_rec *kineto_append(kineto_builder *b, gp_track *t, const kineto_event *e, gp_rec_kind kind);
-/* Adds an event of the thread whose track is b->track, in the order of their starts. */
+/* Adds an event of the thread whose track is b->track, in the order of their starts; and what is
+ * left at its end. */
 bool kineto_add_host(kineto_builder *b, kineto_event *e);
+bool kineto_end_host(kineto_builder *b);
 
 #endif

@@ -14,17 +14,9 @@ static int64_t end_of(const kineto_event *e) { return kineto_end(e); }
 
 static const open_event *top(const builder *b) { return b->depth ? &b->open[b->depth - 1] : NULL; }
 
-/* The innermost frame of Python that runs at t, of the first `depth` open events; -1: none. Under a
- * region, which may end later than the frame that opened it, lie frames that have ended. */
-static int python_at(const builder *b, int depth, int64_t t) {
-    int i = depth ? b->open[depth - 1].python : -1;
-    while (i >= 0 && end_of(b->open[i].e) <= t) i = i ? b->open[i - 1].python : -1;
-    return i;
-}
-
 /* The function that the line `from`, of what opens at t, is in: the innermost that runs there. */
 static const char *caller(const builder *b, const gp_stack *from, int64_t t) {
-    for (int i = python_at(b, b->depth, t); i >= 0; i = python_at(b, i, t)) {
+    for (int i = kineto_python_at(b, b->depth, t); i >= 0; i = kineto_python_at(b, i, t)) {
         const gp_stack *own = b->open[i].e->stack;
         if (own && own->frame[0].file == from->frame[0].file) return own->frame[0].function;
     }
@@ -48,7 +40,7 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
     open_event *o = &b->open[b->depth];
     *o = (open_event){.e = e,
                       .rec = rec,
-                      .python = python_at(b, b->depth, e->t0),
+                      .python = kineto_python_at(b, b->depth, e->t0),
                       .region = up ? up->region : -1};
     if (rec && rec->kind == GP_REC_REGION) o->region = b->depth;
     if (e->kind == KINETO_PYTHON) {
@@ -66,7 +58,7 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
 }
 
 static void set_source(const builder *b, const kineto_event *e, gp_rec *r) {
-    int python = python_at(b, b->depth, e->t0);
+    int python = kineto_python_at(b, b->depth, e->t0);
     r->stack = e->stack ? e->stack : python >= 0 ? b->open[python].stack : NULL;
     if (!r->stack || !r->stack->n) return;
     r->file = r->stack->frame[0].file;
@@ -83,23 +75,22 @@ static bool set_kind(builder *b, const char *kind, gp_rec *r) {
 
 static bool is_first_use_frame(const char *frame) { return gp_kineto_first_use(frame) != NULL; }
 
-/* Whether a frame of Python for which is() holds runs at t. */
-static bool runs_in(const builder *b, bool (*is)(const char *), int64_t t) {
-    for (int i = python_at(b, b->depth, t); i >= 0; i = python_at(b, i, t))
+bool kineto_runs_in(const builder *b, bool (*is)(const char *), int64_t t) {
+    for (int i = kineto_python_at(b, b->depth, t); i >= 0; i = kineto_python_at(b, i, t))
         if (is(b->open[i].e->name)) return true;
     return false;
 }
 
 /* Whether PyTorch writes a tensor as text at t. */
 static bool prints(const builder *b, int64_t t) {
-    return b->printing >= KINETO_PRINTS || runs_in(b, gp_kineto_is_print, t);
+    return b->printing >= KINETO_PRINTS || kineto_runs_in(b, gp_kineto_is_print, t);
 }
 
 /* torch.profiler waits for devices when it stops, after all that the script did, also after its
  * own last wait for them. */
 static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits what) {
     bool last = e->t0 >= b->last_op && e->t0 >= b->last_sync;
-    return what == KINETO_DEVICE && (last || runs_in(b, gp_kineto_is_profiler, e->t0));
+    return what == KINETO_DEVICE && (last || kineto_runs_in(b, gp_kineto_is_profiler, e->t0));
 }
 
 /* Makes r, a call, a wait: its reason is that of the outermost op that has one. own: the copy that
@@ -111,7 +102,7 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
         r->stack = NULL, r->file = NULL, r->line = 0;
         return set_kind(b, "profiler", r);
     }
-    if (runs_in(b, is_first_use_frame, e->t0)) return set_kind(b, "first use", r);
+    if (kineto_runs_in(b, is_first_use_frame, e->t0)) return set_kind(b, "first use", r);
     if (prints(b, e->t0)) return gp_kineto_reason("print", NULL, r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
@@ -153,10 +144,21 @@ static bool names_work(const kineto_event *e) {
     return (e->kind == KINETO_OP || e->kind == KINETO_REGION) && !gp_kineto_is_step(e->name);
 }
 
+/* From the end of a step of the profiler's to t it worked itself, where nothing else happened: it
+ * begins the next one, starts or stops. With frames of Python these say so. */
+static bool add_profiling(builder *b, int64_t t) {
+    const kineto_event gap = {.t0 = b->step_end, .dur = t - b->step_end, .name = "profiler: step"};
+    bool known = kineto_python_at(b, b->depth, t) >= 0;
+    if (known || b->step_end == INT64_MIN || gap.dur <= 0 || b->last_end > b->step_end) return true;
+    return kineto_append(b, b->track, &gap, GP_REC_REGION) != NULL;
+}
+
 static bool add_call(builder *b, kineto_event *e) {
     int i = kineto_map_get(&b->work, e->correlation);
     const kineto_event *work = i < 0 ? NULL : &b->k->event[i];
     kineto_awaits what = is_first_use(b, e) ? KINETO_NOTHING : gp_kineto_awaited(e->name);
+    bool stops = what && is_profilers(b, e, what);
+    if (stops && !add_profiling(b, e->t0)) return false;
     gp_rec *r = kineto_append(b, b->track, e, GP_REC_CALL);
     if (!r) return false;
     if (work) {
@@ -201,6 +203,15 @@ static bool add_read(builder *b, const kineto_event *e) {
     return true;
 }
 
+/* Whether what is read at t lies on the host, wherever the script's tensors are: it is a loader's,
+ * or a seed that one has drawn, torch.empty((), dtype=torch.int64).random_().item(). */
+static bool is_loaders(const builder *b, int64_t t) {
+    for (int i = 0; i < b->depth; i++)
+        if (gp_kineto_is_loader(b->open[i].e->name) && end_of(b->open[i].e) > t) return true;
+    bool drawn = b->op_before && !strcmp(b->op_before, "aten::random_");
+    return (drawn && !strcmp(b->op, "aten::item")) || kineto_runs_in(b, gp_kineto_is_data, t);
+}
+
 /* Whether an op runs at t. */
 static bool in_op(const builder *b, int64_t t) {
     for (int i = 0; i < b->depth; i++)
@@ -209,8 +220,11 @@ static bool in_op(const builder *b, int64_t t) {
 }
 
 static bool add_op(builder *b, kineto_event *e) {
-    if (!in_op(b, e->t0)) b->printing = gp_kineto_printing(b->printing, e->name);
-    if (!b->has_work && gp_kineto_reads(e->name) && !add_read(b, e)) return false;
+    bool outer = !in_op(b, e->t0);
+    if (outer) b->printing = gp_kineto_printing(b->printing, e->name);
+    if (outer) b->op_before = b->op, b->op = e->name;
+    if (!b->has_work && gp_kineto_reads(e->name) && !is_loaders(b, e->t0) && !add_read(b, e))
+        return false;
     gp_rec *r = kineto_append(b, b->track, e, GP_REC_OP);
     if (!r) return false;
     r->shapes = e->shapes;
@@ -220,27 +234,58 @@ static bool add_op(builder *b, kineto_event *e) {
     return true;
 }
 
+/* A step begins at t, in a call of the profiler's: what it has begun is not its own work. */
+static void end_profiling(builder *b, int64_t t) {
+    for (int i = 0; i < b->depth; i++) {
+        const open_event *o = &b->open[i];
+        bool profiles = o->rec && gp_kineto_is_profiling(o->e->name);
+        if (profiles && end_of(o->e) > t) o->rec->t1 = (uint64_t)(t + b->shift);
+    }
+}
+
 static bool add_region(builder *b, const kineto_event *e) {
+    bool step = gp_kineto_is_step(e->name);
+    if (step && !add_profiling(b, e->t0)) return false;
+    if (step) b->step_end = end_of(e), end_profiling(b, e->t0);
     gp_rec *r = kineto_append(b, b->track, e, GP_REC_REGION);
     const open_event *up = top(b);
     if (!r) return false;
-    if (gp_kineto_is_step(r->name)) r->name = "ProfilerStep*"; /* as in torch's table */
-    if (up && up->region >= 0) r->where = b->open[up->region].rec;
+    if (step) r->name = "ProfilerStep*"; /* as in torch's table */
+    if (!step && up && up->region >= 0) r->where = b->open[up->region].rec;
     if (gp_kineto_is_loader(r->name)) r->bytes = ((int64_t)b->rank + 1) << 32 | ++b->batches;
     set_source(b, e, r);
     push(b, e, r);
     return true;
 }
 
-/* A frame of Python: the outermost one of a first use is a region. */
+/* "profiler: step", of the frame "torch/profiler/profiler.py(1520): step"; NULL without memory. */
+static const char *profiling(builder *b, const char *frame) {
+    const char *function = strstr(frame, "): ");
+    char text[100];
+    int n = snprintf(text, sizeof text, "profiler: %s", function ? function + 3 : frame);
+    n = n < (int)sizeof text ? n : (int)sizeof text - 1;
+    const char *name = gp_intern_add(b->p->names, text, (size_t)n);
+    if (!name) no_memory(b);
+    return name;
+}
+
+/* A frame of Python: the outermost one of a first use is a region, and so is that of the profiler's
+ * own work. */
 static bool add_python(builder *b, const kineto_event *e) {
-    const char *first = gp_kineto_first_use(e->name);
+    const char *name = gp_kineto_first_use(e->name);
     gp_rec *r = NULL;
-    if (first && !runs_in(b, is_first_use_frame, e->t0)) {
+    if (name && kineto_runs_in(b, is_first_use_frame, e->t0)) name = NULL;
+    bool profiles =
+        gp_kineto_is_profiling(e->name) && !kineto_runs_in(b, gp_kineto_is_profiling, e->t0);
+    if (profiles && !(name = profiling(b, e->name))) return false;
+    if (name) {
         const open_event *up = top(b);
-        if (!(r = kineto_append(b, b->track, e, GP_REC_REGION))) return false;
-        r->name = first;
-        if (up && up->region >= 0) r->where = b->open[up->region].rec;
+        if (!kineto_script_flush(b) || !(r = kineto_append(b, b->track, e, GP_REC_REGION)))
+            return false;
+        r->name = name;
+        bool ends = profiles && b->step_end > e->t0 && b->step_end < end_of(e);
+        if (ends) r->t0 = (uint64_t)(b->step_end + b->shift); /* a step, whose time that is */
+        if (!ends && up && up->region >= 0) r->where = b->open[up->region].rec;
         set_source(b, e, r);
     }
     push(b, e, r);
@@ -262,11 +307,22 @@ static bool add_join(builder *b, const kineto_event *e) {
     if (!r) return false;
     r->why = GP_WHY_collective;
     set_source(b, e, r);
+    b->at = end_of(e); /* nothing else happens meanwhile */
     return (r->where = kineto_stream_at(b, e->device, e->stream)) != NULL;
 }
 
-bool kineto_add_host(builder *b, kineto_event *e) {
-    while (b->depth && end_of(top(b)->e) <= e->t0) b->depth--;
+/* Ends what is over at t. */
+static bool close_until(builder *b, int64_t t) {
+    for (; b->depth && end_of(top(b)->e) <= t; b->depth--) {
+        if (!kineto_script_until(b, end_of(top(b)->e))) return false;
+        if (top(b)->rec && !kineto_script_flush(b)) return false;
+    }
+    return true;
+}
+
+bool kineto_end_host(builder *b) { return close_until(b, INT64_MAX) && kineto_script_flush(b); }
+
+static bool add(builder *b, kineto_event *e) {
     switch (e->kind) {
     case KINETO_OP: return add_op(b, e);
     case KINETO_CALL: return add_call(b, e);
@@ -275,4 +331,13 @@ bool kineto_add_host(builder *b, kineto_event *e) {
     case KINETO_JOIN: return add_join(b, e);
     default: return add_python(b, e);
     }
+}
+
+bool kineto_add_host(builder *b, kineto_event *e) {
+    bool frame = e->kind == KINETO_PYTHON || e->kind == KINETO_MEMORY;
+    if (!close_until(b, e->t0) || !kineto_script_until(b, e->t0)) return false;
+    if (!frame && !kineto_script_flush(b)) return false;
+    bool ok = add(b, e);
+    if (!frame && end_of(e) > b->last_end) b->last_end = end_of(e);
+    return ok;
 }

@@ -115,6 +115,10 @@ bool gp_kineto_reads(const char *op);
 bool gp_kineto_reads_within(const char *op);
 /* Whether a frame of Python, "FILE(LINE): FUNCTION", is of PyTorch's profiler. */
 bool gp_kineto_is_profiler(const char *frame);
+/* Whether it is where that works itself: it starts, stops or begins a step. */
+bool gp_kineto_is_profiling(const char *frame);
+/* Whether it is of PyTorch's loaders, whose tensors lie on the host. */
+bool gp_kineto_is_data(const char *frame);
 /* Whether such a frame is where PyTorch writes a tensor as text. */
 bool gp_kineto_is_print(const char *frame);
 /* The same by ops alone, for traces without frames: how far a thread is in the ops that write one

@@ -143,6 +143,12 @@ bool gp_kineto_is_profiler(const char *frame) {
     return contains_any(frame, files);
 }
 
+bool gp_kineto_is_profiling(const char *frame) {
+    return strstr(frame, "torch/profiler/profiler.py(") != NULL;
+}
+
+bool gp_kineto_is_data(const char *frame) { return strstr(frame, "torch/utils/data/") != NULL; }
+
 bool gp_kineto_is_print(const char *frame) { return strstr(frame, "torch/_tensor_str.py("); }
 
 /* Of torch/_tensor_str.py: the finite numbers that are not 0 are counted first. A number that is

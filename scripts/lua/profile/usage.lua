@@ -70,7 +70,7 @@ local function head_of_reads(foreign)
     return ("nothing waits for a device; these lines would make the host wait on a card that has \z
         their tensors (by what they call, not measured; copies by to() and cpu()%s, which copy \z
         nothing here, are not among them%s)"):format(foreign and ", and tolist()" or "",
-        foreign and "; where the trace does not have the line, it is the function's first" or "")
+        foreign and "; " .. fit.LINES or "")
 end
 
 local Sync = { __name = "sync report" }
@@ -94,8 +94,7 @@ function Sync.__tostring(list)
         replay: " .. list.predicted or "")
     out[#out + 1] = fit.why_more(list)
     if list.foreign then
-        out[#out + 1] = "a line is the one that calls or, where the trace does not have that, the \z
-            first of its function"
+        out[#out + 1] = fit.LINES
     end
     out[#out + 1] = fit.safe("times: " .. list.kind)
     if #list.reads > 0 then out[#out + 1] = on_a_card(list.reads) end

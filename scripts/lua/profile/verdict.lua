@@ -131,9 +131,10 @@ local WORK <const> = { kernels = true, copies = true, collectives = true }
 
 -- Where most of a cause was, in the rank that has the most of it; nil: it is not known.
 local function place(row)
-    if row.cause == "script" then return between(row) end
+    if row.cause == "script" and not row.sampled then return between(row) end
     if DEVICE[row.cause] then return row.name and fit.shorten(fit.safe(row.name), NAME) end
     local line = at(row.file, row.line)
+    if line and row.name and row.name:find(("(%s)"):format(line), 1, true) then line = nil end
     return line and row.name and ("%s at %s"):format(fit.safe(row.name), line)
         or line or row.name and fit.safe(row.name)
 end
@@ -281,6 +282,7 @@ function Verdict.__tostring(list)
             out[#out + 1] = ("%s: %s"):format(row.label, row.advice)
         end
     end
+    if list.lines then out[#out + 1] = fit.LINES end
     if list.work == 0 then out[#out + 1] = "no device but the host ran anything" end
     out[#out + 1] = list.assumed
     return table.concat(out, "\n")
@@ -298,10 +300,12 @@ local function verdict(prof, rank)
         if row.unknown then row.worth = 0 end
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
+        list.lines = list.lines or prof.foreign and row.where and row.file ~= nil
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
-            row.advice = MOVE
+            row.advice = row.sampled and ("%s has %s of it: %s"):format(place(row),
+                time(row.most), MOVE) or MOVE
         end
-        if row.cause == "script" and list.sampled then row.advice = SAMPLED end
+        if row.cause == "script" and list.sampled and not prof.foreign then row.advice = SAMPLED end
         if row.cause == "cpu" then row.advice = small_ops(row, prof) or row.advice end
         if row.cause == "kernels" then
             row.advice = small(row)

@@ -1,0 +1,109 @@
+--!plain
+-- Traces of torch.profiler: where the script itself was, by Python's frames, and what was not the
+-- script but the profiler and its loaders. Times are worked out by hand.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local path = (os.getenv "TMPDIR" or "/tmp") .. "/script.json"
+local function load(trace)
+    local f <close> = assert(io.open(path, "wb"))
+    f:write(trace:text())
+    f:close()
+    return g.profile.load(path)
+end
+local function owed(prof)
+    local out = {}
+    for _, row in ipairs(prof:verdict()) do out[row.cause] = row end
+    return out
+end
+local function rows(prof, group)
+    local out = {}
+    for _, row in ipairs(prof:rows { group = group }) do out[row.name] = row end
+    return out
+end
+
+-- ---- functions ----
+-- Of 10 ms 5 are in work(), 0.5 in a function of PyTorch's that line 22 calls, 0.2 in two ops.
+-- Newer versions write the lines that call, older ones do not.
+for _, lines in ipairs { true, false } do
+    local function from(line) return lines and "train.py:" .. line or nil end
+    local r = made.trace { no_device = true }
+    r:python("train.py(3): <module>", 0, 10000, from(3))
+    r:op("aten::mul", 500, 100)
+    r:python("train.py(10): work", 1000, 5000, from(20))
+    r:python("<built-in method tensor of type object at 0x1>", 6500, 500, from(22))
+    r:op("aten::add", 7000, 100)
+    local p = load(r)
+    local own, version = rows(p), lines and "newer" or "older"
+    t.is({ own["work (train.py:10)"].self_cpu_time_total,
+        own["<module> (train.py:3)"].self_cpu_time_total,
+        own["[unattributed]"].self_cpu_time_total }, { 5000000, 4800000, 0 }, "rows, " .. version)
+    local line = rows(p, "line")
+    t.is({ line["train.py:10"].self_cpu_time_total,
+        line["train.py:22"] and line["train.py:22"].self_cpu_time_total },
+        { 5000000, lines and 500000 or nil }, "lines, " .. version)
+    local script = owed(p).script
+    t.is({ script.where, script.most, script.ns, script.worth },
+        { "work (train.py:10)", 5000000, 9800000, 9800000 }, "the verdict names it, " .. version)
+    t.ok(script.advice:find("work (train.py:10) has 5.000ms of it", 1, true), script.advice)
+    t.ok(tostring(p:verdict()):find "the first of its function", "and says which lines these are")
+    t.ok(p:table { group = "line" }:find "the first of its function", "as the table by line does")
+    p:save(path .. ".prof")
+    t.is(rows(g.profile.load(path .. ".prof"))["work (train.py:10)"].self_cpu_time_total, 5000000,
+        "saved and loaded")
+    os.remove(path .. ".prof")
+end
+
+-- A line of a function that calls another one in a file of its own, at line 31, for 2 of 3 ms.
+local r = made.trace { no_device = true }
+r:python("train.py(3): <module>", 0, 4000, "train.py:3")
+r:python("train.py(30): step", 0, 3000, "train.py:5")
+r:python("json/decoder.py(340): decode", 500, 2000, "train.py:31") -- of Python's own library
+r:op("aten::add", 3000, 1000)
+t.is(owed(load(r)).script.where, "step (train.py:30) at train.py:31", "a line within a function")
+
+-- ---- the profiler's own time ----
+-- Two steps of 1 ms, of which an op takes 0.8; the profiler works for 0.5 ms between them, and for
+-- 0.5 after them until it waits for the device. Calls of its own may begin within a step.
+for _, frames in ipairs { false, true } do
+    r = made.trace()
+    for k = 0, 1 do
+        r:region("ProfilerStep#" .. k, 1500 * k, 1000)
+        r:op("aten::mm", 1500 * k + 100, 800)
+        r:kernel("gemm", 1500 * k + 200, 600, r:call("cudaLaunchKernel", 1500 * k + 110, 5))
+    end
+    r:call("cudaDeviceSynchronize", 3000, 10)
+    if frames then
+        r:python("train.py(3): <module>", 0, 3010)
+        r:python("torch/profiler/profiler.py(811): step", 950, 560)
+        r:python("torch/profiler/profiler.py(820): stop", 2450, 560)
+    end
+    local p = load(r)
+    local by, how = owed(p), frames and "by frames" or "between steps"
+    t.is(by.script.ns, 400000, "the script has none of it, " .. how)
+    local own = rows(p)
+    t.is(own[frames and "profiler: stop" or "profiler: step"] ~= nil, true, "it has a row, " .. how)
+    t.is({ own["ProfilerStep*"].count, own["ProfilerStep*"].cpu_time_total }, { 2, 2000000 },
+        "the steps are none of it, " .. how)
+end
+
+-- ---- what a loader reads ----
+-- A seed that is drawn on the host, and what is read while a batch is made, lie there on any machine.
+local function read(of, at)
+    of:op("aten::item", at, 8)
+    of:op("aten::_local_scalar_dense", at + 2, 4)
+end
+r = made.trace { no_device = true }
+r:op("aten::empty", 0, 5)
+r:op("aten::random_", 10, 5)
+read(r, 20)
+r:region("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100, 100)
+read(r, 120)
+r:python("torch/utils/data/sampler.py(140): __iter__", 300, 100)
+read(r, 320)
+t.is(#load(r):sync().reads, 0, "a loader's reads would not wait")
+read(r, 500)
+t.is(load(r):sync().reads[1].count, 1, "the script's would")
+os.remove(path)
+t.done()

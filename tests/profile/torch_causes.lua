@@ -188,7 +188,8 @@ for i, op in ipairs { { "aten::ones_like", 5 }, { "aten::mul", 6 }, { "aten::sor
 end
 causes = owed(r)
 t.is({ causes.cpu.where, causes.cpu.most }, { "aten::mul at train.py:7", 26000 }, "a line's ops")
-t.ok(causes.script.advice:find "^step %(train.py:7%) has .*: move work", "the lines are known", causes.script.advice)
+t.ok(causes.script.advice:find "^step %(train.py:7%) has .*: move work", "the lines are known",
+    causes.script.advice)
 -- Memory that an op makes is no work of the host's, whatever it takes.
 r = made.trace()
 r:op("aten::empty", 0, 90)

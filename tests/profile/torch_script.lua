@@ -89,7 +89,7 @@ for _, frames in ipairs { false, true } do
 end
 
 -- ---- what a loader reads ----
--- A seed that is drawn on the host, and what is read while a batch is made, lie there on any machine.
+-- A seed that is drawn on the host, and what is read while a batch is made, lie there anyway.
 local function read(of, at)
     of:op("aten::item", at, 8)
     of:op("aten::_local_scalar_dense", at + 2, 4)

@@ -231,8 +231,8 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
  * before, before_file, before_line, most, most_times, once, filled, small, pass}, rank where there
  * are several, sampled where name is a function of the script's, one for each cause that the record
  * knows, in the order of cause.def; with wall, work, queued, busy, sampled (whether samples of the
- * script were taken), devices (the worth of kernels, copies, collectives and delays together), vague
- * (what those are worth is not known) and, where the record does not tell, untold */
+ * script were taken), devices (the worth of kernels, copies, collectives and delays together),
+ * vague (what those are worth is not known) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};

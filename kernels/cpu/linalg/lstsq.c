@@ -55,6 +55,7 @@ bool CPU(linalg_lstsq)(const gp_call *c) {
                                : "does not have full rank, which driver 'gels' needs";
     r.flag = !c->arg[3].s[4] ? 's' : c->arg[3].s[4] == 's' ? 'S' : c->arg[3].s[4];
     if (r.k == 0) return nothing(&r);
+    if (!gp_blas_open()) return false; /* it tells how much memory it needs */
     r.bytes = r.a.size == 4 ? bytes_f32(&r) : bytes_f64(&r);
     if (r.bytes < 0) return gp_fail("linalg.lstsq: the matrix is too large for LAPACK");
     r.flops *= 4;

@@ -45,6 +45,8 @@ says "-- plug-in: built, but no device: cuda: there is no NVIDIA driver" "no dri
 says "-- plug-in: built, but no device: cuda: the driver is for CUDA 12.4, and this build of gpush needs 13.0: update the driver, or build gpush with a toolkit of CUDA 12
      scripts/dev/cuda-plugins FOLDER, with a toolkit of the driver's CUDA" "a driver that is too old" GPUSH_FAKE_DRIVER=12040
 
+says "ok CUDA runtime: 13.0, linked into $PWD/plugin/libgpush_cuda.so" "the plug-in's own path"
+
 # ---- a plug-in that cannot be loaded: one sentence each ----
 # loads_not NAME PATTERN: the plug-in in bad.so
 loads_not() {
@@ -84,6 +86,10 @@ small() {
 }
 small 12
 small 13
+if [ -x /usr/bin/python3 ] && ls /usr/lib*/python3*/EXTERNALLY-MANAGED >/dev/null 2>&1; then
+    says "     for fft: python3 -m pip install --user --break-system-packages nvidia-cufft-cu12" "a Python that the system manages" \
+        PATH=/usr/bin:/bin GPUSH_CUDA_PLUGIN="$PWD/plugin/small12.so"
+else tap_skip "no Python here refuses packages"; fi
 mkdir none
 for cuda in 12 13; do
     [ $cuda = 13 ] && number= || number=-cu12

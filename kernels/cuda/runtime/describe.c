@@ -88,9 +88,10 @@ EXPORT int gp_cuda_code(int device, char *text, size_t size);
 int gp_cuda_library(int i, const char **name, char *text, size_t size) {
     if (i < 0 || i > GP_LIBS) return -1;
     if (i > 0) return describe((gp_lib)(i - 1), name, text, size);
+    Dl_info own;
     *name = "CUDA runtime";
-    snprintf(text, size, "%d.%d, linked into the plug-in", CUDART_VERSION / 1000,
-             CUDART_VERSION % 1000 / 10);
+    snprintf(text, size, "%d.%d, linked into %s", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10,
+             dladdr((void *)gp_cuda_library, &own) ? own.dli_fname : "the plug-in");
     return 1;
 }
 

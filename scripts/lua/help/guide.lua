@@ -31,9 +31,9 @@ labs | gpush lab NAME (see tutorial, sync.explain)
     one, gpush lab NAME --help says what to look at. Start with gathernd; find_the_wait is an
     exercise.
 doctor | gpush doctor (see cuda, sim)
-    Says what works on this machine, what does not, why, and what to do about it: a GPU that is not
-    found, a library that is missing. Where there is no GPU, device = 'gpu' is sim, a device made of
-    the processor.
+    Says what works on this machine, what does not, why, and the command that mends it: a GPU that
+    is not found or runs no kernel, a library that is missing. Where there is no GPU, device = 'gpu'
+    is sim, a device made of the processor.
 gpush profile | gpush profile script.lua (see profile)
     Runs a script and shows where its time goes: ops, waits, devices; --html writes a page, --trace
     one for Perfetto.

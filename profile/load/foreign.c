@@ -13,13 +13,17 @@
     "a protocol buffer, as the profilers of JAX and TensorFlow write: their traces are not read, " \
     "but those of torch.profiler"
 
+#define NSYS_REPORT                                                                                \
+    "a report of Nsight Systems: nsys export --type sqlite makes a database of it, which is read"
+
 /* A file that begins with n bytes at that place. */
 static const struct magic {
     size_t at, n;
     const char *bytes, *is;
 } magics[] = {
     {0, 15, "SQLite format 3",
-     "a database of SQLite, as nsys export and rocprofv3 write: " TORCH_WRITES},
+     "a database of SQLite, as nsys export and rocprofv3 write: name the file, which is read if "
+     "nsys export made it"},
     {0, 4, "NVR\0", "a report of Nsight Compute, of kernels alone: " TORCH_WRITES},
     {0, 4, "PK\3\4", "a zip archive, as torch.save writes: unpack it, or name the trace in it"},
     {257, 5, "ustar", "a tar archive: unpack it, and name the traces in it, one for each rank"},
@@ -48,8 +52,8 @@ static const struct magic {
 static const struct {
     const char *ending, *is;
 } endings[] = {
-    {".nsys-rep", "a report of Nsight Systems: " TORCH_WRITES},
-    {".qdrep", "a report of Nsight Systems: " TORCH_WRITES},
+    {".nsys-rep", NSYS_REPORT},
+    {".qdrep", NSYS_REPORT},
     {".ncu-rep", "a report of Nsight Compute, of kernels alone: " TORCH_WRITES},
     {".pb", PROTOBUF},
     {".pftrace", "a trace of Perfetto's own format: " TORCH_WRITES},

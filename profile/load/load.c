@@ -6,6 +6,7 @@
 
 #include "profile/load/input.h"
 #include "profile/load/devices.h"
+#include "profile/load/nsys.h"
 #include "profile/load/reader.h"
 
 /* ---- texts, stacks, shapes ---- */
@@ -116,26 +117,50 @@ static bool read_files(gp_json *j, int n, gp_prof *p) {
     return n > 1 ? gp_load_own_ranks(j, n, p) : gp_load_own(j, p, false) && gp_json_done(j);
 }
 
+/* The texts of the files, several of one that has several processes. */
+typedef struct texts {
+    gp_json *j;
+    int n, capacity;
+} texts;
+
+static bool keep(texts *t, char *text, size_t size, const char *file, bool cut) {
+    if (!text) return false;
+    if (t->n == t->capacity) {
+        int capacity = 2 * t->capacity + 4;
+        gp_json *more = realloc(t->j, (size_t)capacity * sizeof *more);
+        if (!more) return free(text), gp_fail("profile.load: out of memory");
+        t->j = more, t->capacity = capacity;
+    }
+    t->j[t->n++] =
+        (gp_json){.start = text, .at = text, .end = text + size, .file = file, .cut = cut};
+    return true;
+}
+
+static bool read_text(texts *t, const char *file, uint64_t max) {
+    size_t size = 0;
+    bool cut = false;
+    if (gp_load_is_database(file)) {
+        int processes = 1;
+        for (int i = 0; i < processes; i++) {
+            char *text = gp_load_nsys(file, max, i, &size, &processes);
+            if (!keep(t, text, size, file, false)) return false;
+        }
+        return true;
+    }
+    char *text = gp_load_text(file, max, &size, &cut);
+    return keep(t, text, size, strcmp(file, "-") != 0 ? file : "standard input", cut);
+}
+
 gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
-    gp_json *j = calloc((size_t)n, sizeof *j);
-    if (!j) return gp_fail_null("profile.load: out of memory");
+    texts t = {0};
     gp_prof *p = new_profile();
     bool ok = p != NULL;
-    for (int i = 0; ok && i < n; i++) {
-        size_t size = 0;
-        bool cut;
-        char *text = gp_load_text(files[i], max, &size, &cut);
-        const char *file = strcmp(files[i], "-") != 0 ? files[i] : "standard input";
-        ok = text != NULL;
-        if (ok)
-            j[i] =
-                (gp_json){.start = text, .at = text, .end = text + size, .file = file, .cut = cut};
-    }
-    ok = ok && read_files(j, n, p);
+    for (int i = 0; ok && i < n; i++) ok = read_text(&t, files[i], max);
+    ok = ok && read_files(t.j, t.n, p);
     if (ok && !sums_fit(p))
         ok = gp_fail("profile.load: %s: times or sizes whose sums do not fit in 64 bits", files[0]);
-    for (int i = 0; i < n; i++) free((char *)j[i].start);
-    free(j);
+    for (int i = 0; i < t.n; i++) free((char *)t.j[i].start);
+    free(t.j);
     if (!ok) gp_prof_free(p), p = NULL;
     return p;
 }

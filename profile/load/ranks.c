@@ -208,8 +208,9 @@ static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool
                       gp_safe_text(t[0].k.j->file, file, sizeof file));
     if (n > 1) at += snprintf(text + at, sizeof text - (size_t)at, " and %d more", n - 1);
     at += say_cut(t, n, text + at, sizeof text - (size_t)at);
-    at += snprintf(text + at, sizeof text - (size_t)at, ", torch.profiler's trace%s%s",
-                   t[0].k.device ? " of " : "",
+    const char *writer = t[0].k.writer ? t[0].k.writer : "torch.profiler's trace";
+    at += snprintf(text + at, sizeof text - (size_t)at, ", %s%s%s",
+                   gp_safe_text(writer, kind, sizeof kind), t[0].k.device ? " of " : "",
                    t[0].k.device ? gp_safe_text(t[0].k.device, device, sizeof device) : "");
     if (n > 1) at += snprintf(text + at, sizeof text - (size_t)at, "; %s", clocks);
     if (n > 1 && numbered)

@@ -87,7 +87,7 @@ local function is(text, what, name)
     t.error(function() load(text) end, "damage.json is " .. what, name or what)
 end
 local database = "SQLite format 3\0" .. ("x"):rep(100)
-is(database, "a database of SQLite", "nsys export's database")
+t.error(function() load(database) end, "damage.json: a database that cannot be read", "a database")
 is(("name"):rep(64) .. ".ustar\00000" .. ("\0"):rep(300), "a tar archive")
 is("PK\3\4", "a zip archive")
 is("\x28\xb5\x2f\xfdxx", "packed by zstd: zstd %-dc FILE | gpush analyze %-")
@@ -105,12 +105,14 @@ is([[{"displayTimeUnit": "ns", "traceEvents": [
     {"ph": "X", "pid": 1, "tid": 13, "ts": 10.5, "dur": 100.0, "name": "fusion"}, {}]}]],
     "a trace of JAX or TensorFlow")
 is(" \n", "empty")
-for _, ending in ipairs { "nsys-rep", "ncu-rep", "pftrace" } do
+for ending, what in pairs { ["nsys-rep"] = "nsys export %-%-type sqlite makes a database of it",
+    ["ncu-rep"] = "torch.profiler's export_chrome_trace writes a file that is read",
+    pftrace = "torch.profiler's export_chrome_trace writes a file that is read" } do
     local file <close> = assert(io.open(path .. "." .. ending, "wb"))
     file:write "\1\2\3"
     file:close()
     t.error(function() g.profile.load(path .. "." .. ending) end,
-        "is a .*: torch.profiler's export_chrome_trace writes a file that is read", ending)
+        "is a .*: " .. what, ending)
     os.remove(path .. "." .. ending)
 end
 

@@ -62,6 +62,7 @@ typedef struct kineto {
     bool has_base, has_end, has_shapes, has_stacks, has_lines, has_memory, hip;
     int rank;                     /* -1: not given */
     const char *device;           /* the first device's name; NULL */
+    const char *writer;           /* whose trace it is; NULL: torch.profiler's */
     bool other_devices;           /* others have another */
     int ignored, clamped, events; /* events: in the file */
     int wrong; /* events that were left out since a field was missing, or of a wrong type, */

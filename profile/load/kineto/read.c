@@ -261,10 +261,19 @@ static bool read_devices(kineto *k) {
     return k->has_list = !k->j->failed;
 }
 
+/* What nsys.c says of the trace that it made. */
+static bool read_writer(kineto *k) {
+    gp_json_text name = {0};
+    if (!kineto_read_text(k, &name)) return false;
+    if (name.p) k->writer = gp_load_intern_text(k->j, k->names, &name);
+    return !k->j->failed;
+}
+
 static bool read_top(kineto *k, const gp_json_text *key, bool *found) {
     if (GP_JSON_IS(key, "traceEvents")) return *found = true, read_events(k);
     if (GP_JSON_IS(key, "distributedInfo")) return read_rank(k);
     if (GP_JSON_IS(key, "deviceProperties")) return read_devices(k);
+    if (GP_JSON_IS(key, "writer")) return read_writer(k);
     if (GP_JSON_IS(key, "baseTimeNanoseconds"))
         return k->has_base = true, kineto_read_int(k, &k->base);
     return gp_json_skip(k->j);

@@ -4,9 +4,9 @@
 local require = debug.getregistry()["gpush.require"] -- that of the files here
 local command = require "command_line"("analyze", [[
 usage: gpush analyze FILE... [options]
-FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by gzip or not, or - for
-standard input; several are those of a job's ranks. Of a trace that is cut, what came before is
-read.
+FILE is a profile that prof:save wrote or a trace of torch.profiler, packed by gzip or not, a
+database by nsys export --type sqlite, or - for standard input; several are those of a job's ranks.
+Of a trace that is cut, what came before is read.
   --json        print one line of JSON (docs/answer.schema.json) instead of the text
   --html FILE   write a page for a browser
   --diff FILE   show what changed since that profile or trace

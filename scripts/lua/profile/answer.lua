@@ -68,11 +68,23 @@ local function try(f, ...)
     return ok and result or nil
 end
 
+-- The kernels and copies by name; rows of host time are left out.
+local function kernels_of(prof)
+    local list = {}
+    for _, row in ipairs(prof:rows { group = "kernel" }) do
+        if row.count > 0 then list[#list + 1] = row end
+    end
+    return list
+end
+
 local function verdict(list)
     if not list then return nil end
     local out = fields(list, { "cause", "sentence", "untold", "kind", { "wall_ns", "wall" },
         { "busy_ns", "busy" } })
     out.causes = rows(list, CAUSE)
+    for i, row in ipairs(list) do
+        if row.unknown then out.causes[i].worth_ns, out.causes[i].share = nil, nil end
+    end
     return out
 end
 
@@ -98,7 +110,7 @@ function M.of(prof, limit)
     out.waits = waits(sync)
     out.would_wait = rows(sync.reads, READ)
     out.ops = rows(prof:rows { sort = sort }, OP, limit)
-    out.kernels = rows(#devices > 0 and prof:rows { group = "kernel" } or {}, KERNEL, limit)
+    out.kernels = rows(#devices > 0 and kernels_of(prof) or {}, KERNEL, limit)
     out.devices = rows(devices, DEVICE)
     local idle = try(prof.idle, prof)
     out.idle = idle and rows(#idle.ranks > 0 and idle.ranks or { idle }, IDLE)

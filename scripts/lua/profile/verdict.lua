@@ -288,6 +288,12 @@ function Verdict.__tostring(list)
     return table.concat(out, "\n")
 end
 
+-- What names the script's parts in a record of another profiler; nil: what cause.def says.
+local function naming(prof)
+    if not (prof.how or ""):find("Nsight Systems' export", 1, true) then return nil end
+    return "NVTX ranges around its parts (torch.cuda.nvtx.range) name them; " .. MOVE
+end
+
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, where,
 -- advice}, unknown: the worth is not known, and 0;
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
@@ -304,6 +310,8 @@ local function verdict(prof, rank)
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
             row.advice = row.sampled and ("%s has %s of it: %s"):format(place(row),
                 time(row.most), MOVE) or MOVE
+        elseif row.cause == "script" then
+            row.advice = naming(prof) or row.advice
         end
         if row.cause == "script" and list.sampled and not prof.foreign then row.advice = SAMPLED end
         if row.cause == "cpu" then row.advice = small_ops(row, prof) or row.advice end

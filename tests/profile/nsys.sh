@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Databases of Nsight Systems: what gpush analyze says of some that are made here by the documented
+# schema, beside the sums that SQLite gives of the same rows, and of damaged ones.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+gpush=${GPUSH_BUILD:-$root/build/default}/gpush
+. "$root/tests/support/tap.sh"
+cd "$HOME" || exit 1
+python3 -c 'import sqlite3' 2>/dev/null || tap_skip_all "there is no python3 with sqlite3"
+make() { python3 "$root/tests/support/nsys.py" "$@"; }
+make one.sqlite
+"$gpush" analyze --json one.sqlite >one.json 2>err || { grep -q "SQLite's library is needed" err && tap_skip_all "there is no library of SQLite"; }
+
+# field EXPRESSION: of the answer a
+field() { python3 -c 'import json, sys; a = json.load(open("one.json")); print(eval(sys.argv[1]))' "$1"; }
+sum() { python3 -c 'import sqlite3, sys; print(sqlite3.connect("one.sqlite").execute(sys.argv[1]).fetchone()[0])' "$1"; }
+tap_is "$(field 'a["kind"], a["wall_ns"]')" "('measured', 2900000)" "its time, to the end of the last range"
+tap_is "$(field 'a["devices"][0]["kernel_ns"]')" "$(sum 'select sum(end - start) from CUPTI_ACTIVITY_KIND_KERNEL')" "kernels' time"
+tap_is "$(field 'a["devices"][0]["copy_ns"]')" "$(sum 'select sum(end - start) from CUPTI_ACTIVITY_KIND_MEMCPY')" "copies' time"
+tap_is "$(field 'a["waits"]["waited_ns"]')" "$(sum 'select sum(end - start) from CUPTI_ACTIVITY_KIND_RUNTIME where nameId = 3')" "waits' time"
+tap_is "$(field '[(k["name"], k["count"], k["device_ns"]) for k in a["kernels"]]')" \
+    "[('void gemm<\"a\\\\b\">(float*)', 3, 900021), ('Memcpy DtoH (Device -> Pinned)', 3, 30000)]" "kernels by name"
+tap_is "$(field 'sorted(o["name"] for o in a["ops"])')" \
+    "['[unattributed]', 'a step', 'aten::mm', 'cudaLaunchKernel', 'cudaMemcpyAsync', 'step \"1\"\\\\x0a', 'wait: cudaStreamSynchronize']" \
+    "ranges, PyTorch's ops and calls by their names"
+tap_is "$(field '[w["count"] for w in a["waits"]["lines"]]')" "[3]" "three waits"
+tap_is "$(field '"Nsight Systems'"'"' export of NVIDIA H100" in a["source"]')" True "where it is from"
+
+make two.sqlite 2
+text=$("$gpush" analyze two.sqlite 2>&1)
+tap_is "$(grep -c '^r[01]/cuda:0 ' <<<"$text")" 2 "two processes are two ranks"
+make old.sqlite 1 old
+tap_is "$("$gpush" analyze --json old.sqlite | python3 -c 'import json, sys; print(json.load(sys.stdin)["devices"][0]["kernel_ns"])')" 900021 "columns of an older version"
+
+refused() { # FILE TEXT NAME
+    text=$("$gpush" analyze "$1" 2>&1)
+    tap_is "$?" 3 "$3"
+    [[ $text == *"$2"* ]]
+    tap_ok $? "$3: which is said" "$text"
+}
+head -c 9000 one.sqlite >cut.sqlite
+refused cut.sqlite "a database that cannot be read: database disk image is malformed" "a file that is cut"
+python3 -c 'import sqlite3; sqlite3.connect("other.sqlite").execute("create table t (a)")'
+refused other.sqlite "a database without CUDA's events or NVTX ranges" "another program's database"
+python3 -c 'import sqlite3; c = sqlite3.connect("columns.sqlite"); c.execute("create table CUPTI_ACTIVITY_KIND_KERNEL (globalPid)"); c.execute("insert into CUPTI_ACTIVITY_KIND_KERNEL values (1 << 24)"); c.commit()'
+refused columns.sqlite "its table CUPTI_ACTIVITY_KIND_KERNEL is not as this version of gpush knows it" "columns that are missing"
+text=$("$gpush" analyze --max-bytes 1000 one.sqlite 2>&1)
+tap_is "$?" 3 "--max-bytes"
+bad=$(python3 - "$gpush" <<'E2'
+import random, subprocess, sys
+data = open("one.sqlite", "rb").read()
+random.seed(1)
+for n in range(40):
+    damaged = bytearray(data)
+    for _ in range(20):
+        damaged[random.randrange(20, len(damaged))] = random.randrange(256)
+    open("flip.sqlite", "wb").write(damaged)
+    status = subprocess.run([sys.argv[1], "analyze", "flip.sqlite"], capture_output=True).returncode
+    if status not in (0, 3):
+        print(n, status)
+E2
+)
+tap_empty "$bad" "bytes that were changed: a profile or an error"
+tap_done

@@ -248,14 +248,14 @@ static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
 
 /* ---- how sure it is ---- */
 
-/* The kinds of predictions from p that have been measured, of those. */
+/* The kinds of predictions from p that have been measured, of those: programs ran on sim alone,
+ * which was no modelled card. */
 static uint32_t measured_kinds(const gp_prof *p, uint32_t kinds) {
-    uint32_t network = 1u << GP_ACCURACY_network, of_sim = kinds & ~network;
-    if (!of_sim) return kinds;
-    if (p->foreign || (!p->modelled && !gp_prof_has_sim(p)))
-        return (kinds & network) | 1u << GP_ACCURACY_other;
-    if (!p->modelled) return kinds;
-    return kinds | 1u << (p->at_least ? GP_ACCURACY_bound : GP_ACCURACY_card);
+    uint32_t network = 1u << GP_ACCURACY_network, card = 1u << GP_ACCURACY_card, of = kinds;
+    if (p->at_least && kinds & card) of = (kinds & ~card) | 1u << GP_ACCURACY_bound;
+    uint32_t anywhere = network | (p->foreign ? 0 : card | 1u << GP_ACCURACY_bound);
+    bool of_sim = !p->foreign && !p->modelled && gp_prof_has_sim(p);
+    return of_sim || !(of & ~anywhere) ? of : (of & anywhere) | 1u << GP_ACCURACY_other;
 }
 
 char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {

@@ -312,8 +312,8 @@ local NOTES <const> = [[
 
 - gpush prints the bounds of the fifth column (of fewer than ten pairs those of the last) with each
   prediction, from `profile/replay/accuracy.def`. Of several changes at once it is that of the kind
-  that was farthest off, and of a modelled record its card counts, too. A kind without pairs says
-  that none was compared: so do records of a GPU, of the CPU alone and traces of PyTorch.
+  that was farthest off. A kind without pairs says that none was compared: so do records of a GPU,
+  of a modelled card, of the CPU alone and traces of PyTorch, on which no pair ran.
 - Pairs were not drawn blindly: some were resized or exchanged after a first measurement. In most
   pairs of overlap kernels last longer than copies; copy-bound ones were up to 23 % off.
 - Bounds are of wall times: a saving of 1 ms of a run of 100 is less than such a prediction can

@@ -193,6 +193,7 @@ local WRITERS <const> = {
     ["scripts/lua/profile/whatif.lua"] = "savings, critical_path, idle",
     ["bindings/api/profile/whatif.c"] = "prof.predicted, which prof.kind holds",
     ["profile/load/own_ranks.c"] = "prof.how: between clocks",
+    ["profile/load/ranks.c"] = "an error: how far apart files are",
     ["tensor/device/card/model.c"] = "the kind",
 }
 local FORMATS <const> = { "gp_time_text", "gp_table_time", "fit%.time",

@@ -165,6 +165,7 @@ for _, way in ipairs(ways) do
     local streams, overlap = streams_of(prof)
     local forward, all = time(run), time(train)
     forward.at_least, all.at_least = prof.at_least, prof.at_least
+    forward.kind, all.kind = prof.kind, prof.kind
     if first then
         conclusions[#conclusions + 1] = { way[1], first[2], all }
     end

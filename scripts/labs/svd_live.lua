@@ -88,7 +88,8 @@ local head = layout:format("size", "batch", "cpu", "device", "copy in", "compute
     "ratio", "residual", "")
 
 local function text(row)
-    local ratio = row.ratio and ("%.2f"):format(row.ratio) or "."
+    local ratio = row.verdict == "at least" and "-" -- none of bounds
+        or row.ratio and ("%.2f"):format(row.ratio) or "."
     local residual = row.residual and ("%.1e"):format(row.residual) or "."
     return layout:format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
         ms(row.compute), ms(row.copy_out), ratio, residual,

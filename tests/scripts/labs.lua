@@ -176,6 +176,11 @@ has(out, "on sim:0 %(modelled H200, host as measured%)", "svd_live: the device i
 has(out, "\ncpu: measured here; device, .*: modelled\n", "svd_live: measured and modelled apart")
 has(out, "\n%(modelled H200: computed from its figures",
     "svd_live: and its crossover is the model's")
+out = lab("svd_live", "--device sim --card t4 --sizes 4 --batches 1")
+has(out, "\n +4 +1[%d. ]+ %- +%S+  at least", "svd_live: no ratio of a bound")
+out = lab("fork_wait", "--device sim --card none --models 2 --time 2 --batch 1 --channels 4")
+t.ok(not out:find "here: [^\n]*times as" or out:find "%(CPU%-backed, not a GPU's%)",
+    "fork_wait: whose times a ratio is of", out)
 out = lab("svd_live", "--device sim --card none --sizes 4,8 --batches 1,2")
 follows(out, "sim alone")
 has(out, "\n%(sim is the cpu itself", "svd_live: without a card sim is no graphics card")

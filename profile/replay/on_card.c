@@ -49,10 +49,9 @@ bool gp_on_card_scales(const gp_prof *p) { return p->foreign && p->card; }
 bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, double *share) {
     *share = 1;
     if (!p->foreign)
-        return has_cost(p) ||
-               gp_fail("%s: no op's cost is on the record (expected a profile of "
-                       "profile.run{flops = true} or gpush profile --flops)",
-                       what);
+        return has_cost(p) || gp_fail("%s: no op's cost is on the record (expected a profile of "
+                                      "profile.run{flops = true} or gpush profile --flops)",
+                                      what);
     if (!gp_count_recs(p->workers, gp_rec_is_work))
         return gp_fail("%s: the trace has no kernel and no copy, whose times a card would change: "
                        "the program ran on the CPU, or the profiler did not record its device",

@@ -75,7 +75,8 @@ elseif(GPUSH_CUDA)
     add_library(gpush_cuda MODULE ${PLUGIN_C} ${PLUGIN_CU})
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(gpush_cuda PRIVATE GP_PLUGIN)
-    target_include_directories(gpush_cuda SYSTEM PRIVATE ${GPUSH_CUDA_INCLUDES})
+    # The toolkit's own first: Python's packages have all of CUDA, perhaps of another minor version.
+    target_include_directories(gpush_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${GPUSH_CUDA_INCLUDES})
     # Without cuDNN's header our own, slower kernels do all convolutions
     # (kernels/cuda/conv/without_cudnn.c).
     if(NOT GPUSH_CUDNN_INCLUDE)

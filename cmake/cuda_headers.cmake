@@ -66,7 +66,6 @@ function(gpush_cuda_headers includes why)
     list(APPEND found ${GPUSH_CUDNN_INCLUDE})
     list(FILTER found EXCLUDE REGEX "NOTFOUND$")
     list(REMOVE_DUPLICATES found)
-    # what is the compiler's own stays where it is: before its headers, others' would be found
     list(REMOVE_ITEM found ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_INCLUDE_DIRS}/cccl /usr/include)
     set(${includes} "${found}" PARENT_SCOPE)
     if(CUDAToolkit_VERSION_MAJOR LESS 13)

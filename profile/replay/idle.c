@@ -195,7 +195,7 @@ static int gather_waits(const gp_timeline *t, gp_saving *s) {
     for (int i = 0; i < t->nsteps; i++) {
         const gp_step_at *at = &t->step[i];
         if (at->kind == GP_STEP_WAIT && gp_sync_watched((gp_why)at->rec->why))
-            s[n++] = (gp_saving){at->rec, 1, at->t1 - at->t, 0};
+            s[n++] = (gp_saving){at->rec, 1, gp_rec_end(t->p, at->rec) - at->rec->t0, 0};
     }
     return n;
 }

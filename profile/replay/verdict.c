@@ -14,8 +14,8 @@ typedef struct owed {
     gp_cause cause;
     const gp_rec *rec, *before; /* as gp_worth's most and before; NULL: unknown, or none */
     uint64_t t, last;           /* when the first and the last of them began */
-    uint64_t ns, times;
-    bool once; /* the run passes it once, or before the steps */
+    uint64_t ns, times;         /* times: of one op's parts 1 */
+    bool once;                  /* the run passes it once, or before the steps */
 } owed;
 
 typedef struct ledger {
@@ -87,6 +87,8 @@ static void add_host(ledger *l, gp_host_activity part, const gp_rec *op, uint64_
     if (to <= from) return;
     if (part == GP_HOST_SCRIPT) add_stretch(l, from, to);
     else add(l, gp_host_activity_cause(part), op, NULL, from, to - from);
+    bool counted = part == GP_HOST_COLLECTIVE && l->n && to > from; /* as what it queued */
+    if (counted) l->part[l->n - 1].times = 0;
 }
 
 /* Whether a wait is for a collective that is on the record, and counts there. */
@@ -109,7 +111,8 @@ static void add_steps(ledger *l) {
         if (s->kind == GP_STEP_OWNER) part = s->part, op = s->rec;
         else if (s->kind == GP_STEP_TAKE) add(l, GP_CAUSE_loader, s->rec, NULL, s->t, s->t1 - s->t);
         else if (!awaits_collective(t, s))
-            add(l, gp_wait_cause(s->rec), s->rec, NULL, s->t, s->t1 - s->t);
+            add(l, gp_wait_cause(s->rec), s->rec, NULL, s->t,
+                gp_rec_end(t->p, s->rec) - s->rec->t0);
     }
 }
 
@@ -167,7 +170,8 @@ static owed sum_alike(const ledger *l, int i, int *next) {
     int k = i + 1;
     for (; k < l->n && !by_what(&l->part[k], &all); k++) {
         const owed *part = &l->part[k];
-        all.ns += part->ns, all.times += part->times;
+        bool same = part->rec == part[-1].rec && part->cause != GP_CAUSE_script;
+        all.ns += part->ns, all.times += same ? 0 : part->times;
         if (part->t < all.t) all.t = part->t;
         if (part->t > all.last) all.last = part->t;
         alike = part->ns + (by_name(part->rec, part[-1].rec) ? 0 : alike);
@@ -245,6 +249,25 @@ static bool has_streams(const gp_timeline *t) {
     return n > 1;
 }
 
+/* How many events of the host queued work for a device. */
+static uint64_t launches(const gp_timeline *t) {
+    const gp_rec *last = NULL;
+    uint64_t n = 0;
+    for (int i = 0; i < t->ncommands; i++) {
+        const gp_command *c = &t->command[i];
+        if (!c->host || c->host == last || gp_rec_runs_on_host(c->rec)) continue;
+        last = c->host, n++;
+    }
+    return n;
+}
+
+/* How many batches the host asked loaders for. */
+static uint64_t batches(const gp_timeline *t) {
+    uint64_t n = 0;
+    for (int i = 0; i < t->nhost; i++) n += gp_is_batch_request(t->host[i]);
+    return n;
+}
+
 /* Adds what a rank's record says; each cause is shown as of the rank that owes it the most. */
 static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     gp_verdict own = {0};
@@ -256,7 +279,8 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     if (!l.ok) return gp_fail("profile: out of memory");
     for (int i = 0; i < t->nhost; i++) v->calls += is_call(t->host[i]);
     v->vague |= t->p->unknown_orders && has_streams(t);
-    own.of[GP_CAUSE_launches].times = own.work;
+    own.of[GP_CAUSE_launches].times = launches(t);
+    if (own.of[GP_CAUSE_loader].times) own.of[GP_CAUSE_loader].times = batches(t);
     v->work += own.work, v->queued += own.queued, v->host += (uint64_t)t->nhost;
     for (int cause = 0; cause < GP_CAUSES; cause++)
         if (own.of[cause].ns > v->of[cause].ns)

@@ -106,6 +106,12 @@ end
 fit.LINES = "a line is the one that calls or, where the trace does not have that, the first of \z
     its function, or the one at which the profiler began"
 
+--- What to write instead of a line that waited so often: that of a loop where it came once.
+function fit.advice(advice, times)
+    if times ~= 1 then return advice end
+    return (advice:gsub("^in a loop ", "it came once in this record; where a loop repeats it, ", 1))
+end
+
 --- A part of the whole as text: "12.5%"; "-" of nothing.
 function fit.percent(part, of)
     return of > 0 and ("%.1f%%"):format(100 * part / of) or "-"

@@ -68,16 +68,19 @@ launch(r, 700, "aten::addmm")
 local p = load(r)
 t.is(waits(p), {}, "a library that begins is no wait")
 t.is(#p:savings(), 0, "and nothing is saved without it")
-launch(r, 800, "aten::addmm")
-r:op("aten::addmm", 900, 100)
-r:call("cudaFree", 910, 50)
-r:call("cudaFree", 1100, 50)
-r:op("aten::empty", 1200, 100)
-r:call("cudaFree", 1210, 50)
-launch(r, 1400)
-p = load(r)
-t.is({ waits(p), p:sync()[1].count }, { { "alloc: cudaFree" }, 3 },
-    "what gives memory back later does wait")
+for _, busy in ipairs { false, true } do
+    r = made.trace()
+    launch(r, 800, "aten::addmm")
+    r:op("aten::addmm", 900, 100)
+    r:op("aten::empty", 1200, 100)
+    for at, long in pairs { [910] = 50, [1100] = 50, [1210] = 50 } do
+        if busy then r:kernel("gemm", at - 5, long, r:call("cudaLaunchKernel", at - 8, 2)) end
+        r:call("cudaFree", at, long)
+    end
+    p = load(r)
+    t.is({ waits(p), #p:sync() > 0 and p:sync()[1].count }, busy and { { "alloc: cudaFree" }, 3 }
+        or { {}, false }, "what gives memory back later waits for work that is queued")
+end
 
 -- Kernels that are tried, and algorithms of convolutions.
 r = made.trace()

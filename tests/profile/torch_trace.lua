@@ -225,7 +225,9 @@ for _, it in ipairs { { "cudaDeviceSynchronize", "explicit" },
     { "hipDeviceSynchronize", "explicit" },
     { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },
     { "cuCtxSynchronize", "explicit" }, { "cudaFree", "alloc" }, { "cudaMemcpy", "copy" } } do
-    local w = why(nil, it[1])
+    local w = why(nil, it[1], function(r)
+        r:kernel("gemm", 106, 50, r:call("cudaLaunchKernel", 102, 3))
+    end)
     t.is(w and { w.what, w.why }, it, it[1] .. " waits by itself")
 end
 for _, call in ipairs { "cudaEventQuery", "cudaStreamWaitEvent", "cudaMalloc", "cudaFreeHostNot",

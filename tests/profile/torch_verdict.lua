@@ -71,6 +71,49 @@ local pair = owed(r).waits
 t.ok(pair.worth > 7e6, "together they cost 7 of 20 ms: " .. pair.worth)
 t.ok(pair.advice:find("no line alone is worth that", 1, true), pair.advice)
 
+-- ---- how often, and how long ----
+-- Two batches, which take 2 ops each; an op of the host that calls 2 others; a graph whose launch
+-- queues 3 kernels, and 2 launches of one; 2 waits. Of the second one's 900 us the main thread goes
+-- on for 800: they took 1000 us, which the waits' own table says, too.
+r = made.trace()
+for k = 0, 1 do
+    r:region("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1000 * k, 500)
+    for i = 1, 2 do r:op("aten::stack", 1000 * k + 100 * i, 50) end
+end
+r:op("aten::sort", 2000, 200)
+r:op("aten::add", 2050, 40)
+r:op("aten::sub", 2120, 40)
+local graph = r:call("cudaGraphLaunch", 2300, 10)
+for i = 0, 2 do r:kernel("gemm", 2320 + 100 * i, 90, graph) end
+r:call("cudaStreamSynchronize", 2530, 100)
+r:kernel("gemm", 2810, 760, r:call("cudaLaunchKernel", 2700, 5))
+r:call("cudaStreamSynchronize", 2705, 900, 99)
+r:op("aten::mul", 2705, 5)
+r:kernel("mul", 3570, 10, r:call("cudaLaunchKernel", 3500, 5))
+local by = owed(r)
+t.is({ by.loader.times, by.cpu.times, by.launches.times, by.kernels.times, by.synchronize.times },
+    { 2, 3, 3, 5, 2 }, "how many batches, ops, launches, kernels and waits there are")
+local sum = 0
+for _, row in ipairs(load(r):sync()) do sum = sum + row.waited end
+t.is({ by.synchronize.ns, sum }, { 1000000, 1000000 }, "one time of the waits in both tables")
+
+-- An item() waits twice, for its copy and for the stream; alone it is in no loop that one sees.
+for times = 1, 2 do
+    r = made.trace()
+    for k = 1, times do
+        r:op("aten::mm", 1000 * k, 10)
+        r:kernel("gemm", 1000 * k + 20, 500, r:call("cudaLaunchKernel", 1000 * k + 5, 2))
+        r:op("aten::item", 1000 * k + 20, 540)
+        r:copy("Memcpy DtoH (Device -> Pageable)", 1000 * k + 525, 5,
+            r:call("cudaMemcpyAsync", 1000 * k + 25, 510), 4)
+        r:call("cudaStreamSynchronize", 1000 * k + 540, 10)
+    end
+    local lines = load(r):sync()
+    t.is({ lines[1].count, lines[1].advice:find "^it came once in this record" ~= nil,
+        owed(r).waits.advice:find "it came once in this record" ~= nil },
+        { 2 * times, times == 1, times == 1 }, "no loop is named for what came once: " .. times)
+end
+
 -- ---- streams that wait for each other, but for what the trace does not say ----
 -- Five steps of a kernel of 3 ms and, on another stream, a collective of 1 ms after it, for which
 -- the next kernel waits; calls for that name no event. What the collectives are worth is not known:

@@ -68,6 +68,22 @@ static void set_cost(lua_State *L, const gp_usage *u, const gp_track *t, const g
     set_int(L, "idle", gp_wait_cost_of(u, t->rank, r).idle);
 }
 
+/* The outermost op that a thread is in until `end`, and whether it has waited in it. */
+typedef struct outer {
+    uint64_t end;
+    bool waited;
+} outer;
+
+/* Notes r; whether it is a further wait of an op that has waited, as for its copy and its stream.
+ */
+static bool waits_again(const gp_prof *p, outer *in, const gp_rec *r) {
+    if (r->t0 >= in->end) *in = (outer){0};
+    if (r->kind == GP_REC_OP && !in->end) in->end = gp_rec_end(p, r);
+    bool again = r->kind == GP_REC_WAIT && in->waited;
+    if (r->kind == GP_REC_WAIT && in->end) in->waited = true;
+    return again;
+}
+
 /* Pushes a list of the events of that kind, WAIT or READ, in the order of threads and starts, but
  * for the profiler's own wait at the end. */
 static lua_Integer push_waits(lua_State *L, const gp_usage *u, gp_rec_kind kind) {
@@ -75,20 +91,24 @@ static lua_Integer push_waits(lua_State *L, const gp_usage *u, gp_rec_kind kind)
     lua_Integer n = 0;
     for (const gp_track *t = u->p->host; t; t = t->next) {
         regions in = {.depth = 0};
+        outer op = {0};
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             pass(u->p, &in, r);
+            bool again = waits_again(u->p, &op, r);
             if (r->kind != kind || (!u->p->foreign && !strcmp(r->name, "profile"))) continue;
             gp_lua_may_stop(L, n);
             push_reason(L, u->p, t, r, &in);
             if (kind == GP_REC_WAIT) set_cost(L, u, t, r);
+            lua_pushboolean(L, again), lua_setfield(L, -2, "again");
             lua_rawseti(L, -2, ++n);
         }
     }
     return n;
 }
 
-/* usage.waits(prof) -> list; unknown: whether there were any is not on the record */
+/* usage.waits(prof) -> list; again: it is a further wait of one op; unknown: whether there were any
+ * is not on the record */
 static int l_waits(lua_State *L) {
     const gp_usage *u = push_usage(L);
     lua_Integer n = push_waits(L, u, GP_REC_WAIT);

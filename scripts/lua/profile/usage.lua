@@ -123,11 +123,11 @@ local function row_of(list, known, w)
     local row = known[key]
     if not row then
         row = { file = w.file, line = w.line, why = w.why, what = w.what, region = w.region,
-            rank = w.rank, device = w.device, advice = w.advice, count = 0 }
+            rank = w.rank, device = w.device, advice = w.advice, count = 0, ops = 0 }
         known[key] = row
         list[#list + 1] = row
     end
-    row.count = row.count + 1
+    row.count, row.ops = row.count + 1, row.ops + (w.again and 0 or 1)
     return row
 end
 
@@ -136,6 +136,7 @@ local function reads(prof)
     local list, known = {}, {}
     for _, r in ipairs(usage.reads(prof)) do row_of(list, known, r) end
     fit.sort(list, "count")
+    for _, row in ipairs(list) do row.advice = fit.advice(row.advice, row.ops) end
     list.head = head_of_reads(prof.foreign)
     return list
 end
@@ -158,9 +159,20 @@ local function sync(prof)
     if judged and #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict, list.reads = judged and prof:verdict(), reads(prof)
     for _, row in ipairs(list) do
+        row.advice = fit.advice(row.advice, row.ops)
         list.foreign = list.foreign or prof.foreign and row.file ~= nil
     end
     return shown(list, prof, Sync)
+end
+
+-- The advice of a row of another list for waits for `what`, by how many ops waited at its line.
+local function advice(prof, row, what)
+    local ops = 0
+    for _, w in ipairs(usage.waits(prof)) do
+        local same = w.file == row.file and w.line == row.line and w.what == what
+        if same and not w.again and (w.rank == row.rank or not row.rank) then ops = ops + 1 end
+    end
+    return fit.advice(row.advice, ops)
 end
 
 local Waits = { __name = "waits" }
@@ -269,6 +281,7 @@ end
 return {
     memory = memory,
     alive = alive,
+    advice = advice,
     sync = sync,
     waits = function(prof) return shown(usage.waits(prof), prof, Waits) end,
     devices = function(prof) return shown(usage.devices(prof), prof, Devices) end,

@@ -5,6 +5,7 @@
 local require = ...
 local fit, registry = require "fit", require "registry"
 local workers = require "data.workers"
+local usage = require "profile.usage"
 local replay = registry["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -343,6 +344,7 @@ local function verdict(prof, rank)
         local little = row.share < NOTHING and 2 * row.worth < row.ns
         row.nothing = not list.untold and not row.unknown and little and why_nothing(list, row)
             or nil
+        if row.cause == "waits" then row.advice = usage.advice(prof, row, row.name) end
         if row.cause == "waits" and row.advised and not list.untold then
             row.advice = together_with(prof, rank, row)
         end

@@ -4,7 +4,7 @@
 -- with a row for each rank, or for one of them.
 local require = ...
 local fail, registry = require "fail", require "registry"
-local fit = require "fit"
+local fit, usage = require "fit", require "profile.usage"
 local replay = registry["gpush.replay"]
 
 local RIGHT <const> = { [2] = true, [3] = true, [4] = true, [5] = true } -- columns of numbers
@@ -61,6 +61,7 @@ end
 local function savings(prof, rank)
     local list, all = replay.savings(prof, rank)
     list.all, list.wall = all, last_of(list.ranks).wall
+    for _, row in ipairs(list) do row.advice = usage.advice(prof, row, row.what) end
     list.accuracy = replay.accuracy(prof, "wait")
     list.kind = prof.kind
     return setmetatable(list, Savings)

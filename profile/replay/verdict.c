@@ -23,9 +23,10 @@ typedef struct ledger {
     const gp_timeline *t;
     owed *part;
     int n, capacity;
-    int next;           /* in t->host, from the script's last stretch on */
-    const gp_rec *last; /* the outermost op or wait before that */
-    int sample;         /* in t->host: the first that may end after that began */
+    int next;               /* in t->host, from the script's last stretch on */
+    const gp_rec *last;     /* the outermost op or wait before that */
+    const gp_rec **samples; /* a trace's samples of the script, in the order of their ends */
+    int nsamples, sample;   /* the first that may end after the last stretch began */
     bool ok;
 } ledger;
 
@@ -47,14 +48,24 @@ static bool is_source(const gp_rec *r) {
     return r->kind == GP_REC_OP || gp_is_batch_request(r);
 }
 
+static bool list_samples(ledger *l) {
+    const gp_timeline *t = l->t;
+    if (!t->p->foreign) return true;
+    for (int i = 0; i < t->nhost; i++) l->nsamples += t->host[i]->kind == GP_REC_SAMPLE;
+    l->samples = malloc((size_t)(l->nsamples + 1) * sizeof *l->samples);
+    if (!l->samples) return false;
+    int n = 0;
+    for (int i = 0; i < t->nhost; i++)
+        if (t->host[i]->kind == GP_REC_SAMPLE) l->samples[n++] = t->host[i];
+    return true;
+}
+
 /* Adds what a trace's samples say of the script from `from` to `to`; returns the time that they
  * leave. */
 static uint64_t add_samples(ledger *l, uint64_t from, uint64_t to) {
-    const gp_timeline *t = l->t;
     uint64_t rest = to - from;
-    for (int i = l->sample; t->p->foreign && i < t->nhost; i++) {
-        const gp_rec *r = t->host[i];
-        if (r->kind != GP_REC_SAMPLE) continue;
+    for (int i = l->sample; i < l->nsamples; i++) {
+        const gp_rec *r = l->samples[i];
         uint64_t end = r->t0 + 1, begin = end - (uint64_t)r->bytes;
         if (end <= from) l->sample = i + 1;
         if (begin >= to) break;
@@ -271,11 +282,13 @@ static uint64_t batches(const gp_timeline *t) {
 /* Adds what a rank's record says; each cause is shown as of the rank that owes it the most. */
 static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     gp_verdict own = {0};
-    ledger l = {.v = &own, .t = t, .ok = true};
-    add_steps(&l);
+    ledger l = {.v = &own, .t = t};
+    l.ok = list_samples(&l);
+    if (l.ok) add_steps(&l);
     add_work(&l);
     if (l.ok) add_up(&l);
     free(l.part);
+    free(l.samples);
     if (!l.ok) return gp_fail("profile: out of memory");
     for (int i = 0; i < t->nhost; i++) v->calls += is_call(t->host[i]);
     v->vague |= t->p->unknown_orders && has_streams(t);

@@ -57,6 +57,19 @@ t.error(function() few:trace("/dev/null", { max = 2000 }) end, "need more than 0
     "a trace that cannot be so short is refused")
 t.ok(refused < 5 * whole, ("in %.1f times what writing it whole takes"):format(refused / whole))
 
+-- Four times the steps take four times as long; a walk over all events for each took 14 times.
+local function verdict_of(n)
+    local name = os.tmpname()
+    local file <close> = assert(io.open(name, "w"))
+    file:write(require "torch_trace".steps(n):text())
+    file:close()
+    local prof = profile.load(name)
+    os.remove(name)
+    return cost(function() prof:verdict() end)
+end
+local short, long = verdict_of(15000), verdict_of(60000)
+t.ok(long < 8 * short, ("a verdict of four times the steps takes %.1f times"):format(long / short))
+
 local streams, busy = many:idle().streams, 0
 for _, s in ipairs(streams) do busy = busy + s.busy end
 t.is({ #streams, busy }, { 4000, N * 9000 }, "each of 4000 streams has its time")

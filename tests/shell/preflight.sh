@@ -1,10 +1,16 @@
 #!/bin/bash
-# A limit of address space that is too low ends the start with a sentence, where OpenBLAS would try
-# for memory without end; the limit that the sentence names is enough.
+# What ends the start with a sentence: a processor that lacks what all kernels are compiled for, and
+# a limit of address space that is too low, where OpenBLAS would try for memory without end; the
+# limit that the sentence names is enough.
 . "$GPUSH_ROOT/tests/support/tap.sh"
 gpush=$GPUSH_BUILD/gpush
 cd "$TMPDIR" || exit 1
 [ -z "${GPUSH_SAN-}" ] || tap_skip_all "the sanitizers reserve terabytes of addresses"
+if command -v qemu-x86_64 >/dev/null; then
+    tap_is "$(qemu-x86_64 -cpu core2duo "$gpush" -e '1 + 1' 2>&1; echo $?)" \
+        $'gpush: this processor lacks SSE4.2 or POPCNT, which gpush needs (x86-64-v2)\n1' "a processor older than x86-64-v2"
+    tap_is "$(qemu-x86_64 -cpu Nehalem "$gpush" -e '1 + 1' 2>/dev/null)" 2 "but not one of x86-64-v2"
+else tap_skip "no qemu-x86_64 (Debian's qemu-user) for a lesser processor"; fi
 cat >first.lua <<'END'
 local a = randn(300, 300)
 local b = linalg.solve(a:matmul(a), a)

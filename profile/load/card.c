@@ -31,6 +31,9 @@ bool gp_load_card(gp_json *j, gp_prof *p) {
     for (int i = 0; i < GP_FIGURES; i++)
         if (!read_figure(j, (gp_figure)i, &card.figure[i])) return false;
     if (!gp_json_close(j)) return false;
+    const gp_card *known; /* whose shares were measured */
+    for (int i = 0; (known = gp_card_at(i)); i++)
+        if (!strcmp(known->key, card.key) && gp_card_same(known, &card)) card.known = known->known;
     p->card = gp_intern_add(p->names, &card, sizeof card);
     return p->card || gp_json_fail(j, "out of memory");
 }

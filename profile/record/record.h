@@ -164,7 +164,7 @@ typedef struct gp_prof {
     const struct gp_loaded *loaded; /* what only profile/load knows of such; NULL: recorded here */
     struct gp_waves *waves;         /* what a loaded trace says of how kernels fill devices; NULL */
     const gp_card *card;            /* whose times these are, interned: that sim stood in for, or
-                                       with no `modelled` that of a loaded trace; NULL: not known */
+                                       without `modelled` where they were measured; NULL: unknown */
     const char *modelled; /* "modelled H200, host as measured": sim's times are those of it; NULL */
     const char *at_least; /* ops whose modelled times are bounds, "sort, gelu"; NULL: none's */
     uint64_t mark;        /* gp_model_mark() at its start */

@@ -1,10 +1,12 @@
 /* A profile's memory: its tracks, whose events lie in chunks, and its names. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/show/waves.h"
+#include "tensor/device/backends.h"
 #include "tensor/device/card/clock.h"
 #include "tensor/device/card/model.h"
 #include "tensor/base/error.h"
@@ -134,9 +136,33 @@ bool gp_prof_note_bounds(gp_prof *p, const char *list) {
     return !*list || p->at_least || gp_fail("profile: out of memory");
 }
 
+/* The name of all cards of this machine; "" where they differ, or are more than fit. */
+static const char *cuda_name(void) {
+    static char lines[4096], name[128];
+    if (!gp_cuda_opened() || *lines) return name;
+    int n = gp_cuda_devices(lines, sizeof lines), same = 0;
+    for (const char *line = lines; line; line = strchr(line + 1, '\n')) {
+        const char *from = strstr(line, ", "), *to = from ? strstr(from, ", compute") : NULL;
+        if (!to || to - from - 2 >= (ptrdiff_t)sizeof name) break;
+        if (!same) memcpy(name, from + 2, (size_t)(to - from - 2));
+        same += !strncmp(name, from + 2, (size_t)(to - from - 2));
+    }
+    if (same != n) *name = 0;
+    return name;
+}
+
+/* Notes the card that this machine has, where it ran the profile's kernels. */
+static bool note_cuda(gp_prof *p) {
+    gp_card card;
+    memset(&card, 0, sizeof card); /* padding is interned with the rest */
+    if (p->modelled || !gp_card_of_device(cuda_name(), &card)) return true;
+    p->card = gp_intern_add(p->names, &card, sizeof card);
+    return p->card || gp_fail("profile: out of memory");
+}
+
 bool gp_prof_end_model(gp_prof *p) {
     if (p->modelled && !gp_clock_op_ns() && !gp_prof_has_sim(p)) p->modelled = NULL, p->card = NULL;
-    return gp_prof_note_bounds(p, NULL);
+    return gp_prof_note_bounds(p, NULL) && note_cuda(p);
 }
 
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/replay/torch_cost.h"
 #include "profile/sync/sync.h"
 #include "tensor/device/card/schedule.h"
 #include "tensor/base/error.h"
@@ -44,10 +43,27 @@ static bool has_cost(const gp_prof *p) {
     return false;
 }
 
-bool gp_on_card_scales(const gp_prof *p) { return p->foreign && p->card; }
+bool gp_on_card_scales(const gp_prof *p) { return p->card && (p->foreign || !p->modelled); }
+
+double gp_on_card_scale(const gp_prof *p, const gp_torch_costs *costs, const gp_command *c,
+                        const gp_card *to) {
+    const gp_rec *work = c->rec;
+    gp_cost moved = {.bytes = 2.0 * (double)work->bytes, .passes = 1};
+    const gp_cost *cost = &moved;
+    if (gp_is_collective(c)) return 1;
+    if (work->kind == GP_REC_MOVED && gp_rec_direction(work) != GP_COPY_D2D)
+        return gp_card_copy_scale(p->card, to, strstr(work->name, "Pinned") != NULL);
+    if (work->kind != GP_REC_MOVED) {
+        cost = NULL;
+        if (costs) gp_torch_costs_of(costs, work, &cost);
+        else if (c->host && c->host->kind == GP_REC_OP) cost = c->host->cost;
+    }
+    return cost ? gp_card_scale(p->card, to, cost) : gp_card_least_scale(p->card, to);
+}
 
 bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, double *share) {
     *share = 1;
+    if (gp_on_card_scales(p) && gp_card_same(p->card, card)) return true;
     if (!p->foreign)
         return has_cost(p) || gp_fail("%s: no op's cost is on the record (expected a profile of "
                                       "profile.run{flops = true} or gpush profile --flops)",
@@ -56,8 +72,6 @@ bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, d
         return gp_fail("%s: the trace has no kernel and no copy, whose times a card would change: "
                        "the program ran on the CPU, or the profiler did not record its device",
                        what);
-    if (gp_on_card_scales(p) && !memcmp(p->card->figure, card->figure, sizeof card->figure))
-        return true;
     gp_torch_costs *c = gp_torch_costs_new(p);
     if (!c) return false;
     *share = gp_torch_costs_share(c);

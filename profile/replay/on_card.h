@@ -4,6 +4,7 @@
 #define GP_REPLAY_ON_CARD_H
 
 #include "profile/replay/replay.h"
+#include "profile/replay/torch_cost.h"
 
 typedef struct gp_on_card gp_on_card;
 
@@ -11,9 +12,13 @@ typedef struct gp_on_card gp_on_card;
  * ops whose shapes tell, else, or where its own card is that one, 1. False with a message that
  * begins with what. */
 bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, double *share);
-/* Whether p's times are those of another program on a known card, from which those of others are
- * scaled, by the share of its bound that each kernel reached there: no engine is needed. */
+/* Whether p's times were measured on a known card, from which those of others are scaled, by the
+ * share of its bound that each kernel reached there: no engine is needed. */
 bool gp_on_card_scales(const gp_prof *p);
+/* How many times as long command c of p takes on the card `to`; of what has no known cost at least.
+ * costs: of another program's trace; else NULL. */
+double gp_on_card_scale(const gp_prof *p, const gp_torch_costs *costs, const gp_command *c,
+                        const gp_card *to);
 
 /* Its commands' start and end become those of r. NULL when out of memory. t, w and r must outlive
  * it; w->card is the card. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/replay/torch_cost.h"
 #include "profile/sync/sync.h"
 #include "profile/show/usage.h"
 
@@ -106,7 +105,8 @@ struct gp_rank_replay {
     uint64_t ended;        /* all commands so far */
     uint64_t least;        /* what a pass of a kernel takes besides its work */
     gp_on_card *card;      /* which runs them instead; NULL */
-    gp_torch_costs *costs; /* by which their times are scaled to w->card's; NULL */
+    bool scales;           /* their times to w->card's, */
+    gp_torch_costs *costs; /* of another program's ops by these; NULL */
     const gp_rec *pool;    /* the first batch that was awaited from worker processes; NULL */
     uint64_t pool_at;      /* and what the time of that has become */
     int step;              /* the next one */
@@ -153,8 +153,7 @@ static uint64_t later(uint64_t from, int64_t ns) {
 static uint64_t duration(const pass *p, int i) {
     const gp_command *c = &p->t->command[i];
     uint64_t ns = c->end - c->rec->t0;
-    if (p->costs && !gp_is_collective(c))
-        ns = scaled(ns, gp_torch_costs_scale(p->costs, c->rec, p->t->p->card, p->w->card));
+    if (p->scales) ns = scaled(ns, gp_on_card_scale(p->t->p, p->costs, c, p->w->card));
     if (p->w->network) gp_network_time(p->w->network, p->t->p, c, &ns);
     double growth = gp_whatif_growth(p->w, c->op);
     uint64_t passes = c->op && c->op->cost ? c->op->cost->passes : 1, fixed = p->least * passes;
@@ -383,9 +382,9 @@ static bool allocate(pass *p) {
     if (!p->r->made_start || !p->r->made_end || !p->r->made_by) return false;
     p->least = least_kernel(p->t);
     for (int kind = 0; kind < 3; kind++) p->copied[kind] = p->ready + (size_t)(kind + 1) * streams;
-    bool scales = p->w->card && gp_on_card_scales(p->t->p);
-    if (scales && !(p->costs = gp_torch_costs_new(p->t->p))) return false;
-    if (p->w->card && !scales && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
+    p->scales = p->w->card && gp_on_card_scales(p->t->p);
+    if (p->scales && p->t->p->foreign && !(p->costs = gp_torch_costs_new(p->t->p))) return false;
+    if (p->w->card && !p->scales && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
     return add_point(p->r, p->t->p->t0, p->t->p->t0);
 }
 

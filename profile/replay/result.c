@@ -10,6 +10,7 @@
 
 #include "profile/record/kind.h"
 #include "profile/replay/job.h"
+#include "profile/replay/on_card.h"
 #include "tensor/device/card/model.h"
 
 typedef struct maker {
@@ -234,6 +235,7 @@ static bool copy_orders(maker *m) {
  * measured another program's, whose times are scaled where its own card is known. */
 static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     char list[GP_BOUNDS_TEXT] = "";
+    if (gp_on_card_scales(p) && gp_card_same(p->card, w->card)) return true;
     if (p->foreign && !p->card) return gp_prof_note_bounds(to, "another program's ops");
     if (p->foreign)
         return w->card_share == 1 || gp_prof_note_bounds(to, "ops whose cost is not known");

@@ -171,17 +171,6 @@ const gp_rec *gp_torch_costs_of(const gp_torch_costs *c, const gp_rec *kernel,
     return l->op;
 }
 
-double gp_torch_costs_scale(const gp_torch_costs *c, const gp_rec *work, const gp_card *from,
-                            const gp_card *to) {
-    gp_cost moved = {.bytes = 2.0 * (double)work->bytes, .passes = 1};
-    const gp_cost *cost = &moved;
-    bool copy = work->kind == GP_REC_MOVED;
-    if (copy && gp_copy_direction(work->name) != GP_COPY_D2D)
-        return gp_card_copy_scale(from, to, strstr(work->name, "Pinned") != NULL);
-    if (!copy && !gp_torch_costs_of(c, work, &cost)) return gp_card_least_scale(from, to);
-    return gp_card_scale(from, to, cost);
-}
-
 double gp_torch_costs_share(const gp_torch_costs *c) {
     double known = 0, all = 0;
     const gp_cost *cost;

@@ -18,10 +18,6 @@ void gp_torch_costs_free(gp_torch_costs *c); /* NULL is fine */
  * all the op's kernels together. Else NULL. */
 const gp_rec *gp_torch_costs_of(const gp_torch_costs *c, const gp_rec *kernel,
                                 const gp_cost **cost);
-/* How many times as long work takes on `to` as on `from`, whose times the trace has: a kernel by
- * its cost, a copy by its bytes; of a kernel without a known cost at least. */
-double gp_torch_costs_scale(const gp_torch_costs *c, const gp_rec *work, const gp_card *from,
-                            const gp_card *to);
 /* The share of the kernels' time whose cost is known, 0 to 1. */
 double gp_torch_costs_share(const gp_torch_costs *c);
 

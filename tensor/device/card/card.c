@@ -129,7 +129,14 @@ static double longer(const gp_card *card, const gp_cost *cost, double bytes, dou
 
 double gp_card_bound(const gp_card *card, const gp_cost *cost) { return longer(card, cost, 1, 1); }
 
+bool gp_card_same(const gp_card *a, const gp_card *b) {
+    return !memcmp(a->figure, b->figure, sizeof a->figure);
+}
+
 double gp_card_scale(const gp_card *from, const gp_card *to, const gp_cost *cost) {
+    gp_card_time was = gp_card_kernel(from, cost), is = gp_card_kernel(to, cost);
+    if (!was.at_least && !is.at_least && was.fixed + was.work)
+        return (double)(is.fixed + is.work) / (double)(was.fixed + was.work);
     double pass = 1e9 * cost->passes;
     double before = pass * from->figure[GP_FIGURE_kernel] + gp_card_bound(from, cost);
     double after = pass * to->figure[GP_FIGURE_kernel] + gp_card_bound(to, cost);

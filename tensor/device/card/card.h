@@ -35,6 +35,8 @@ const gp_card *gp_card_at(int i);
 const gp_card *gp_card_find(const char *key);
 /* Sets *card to that which drivers call `name`; false: it is not known. */
 bool gp_card_of_device(const char *name, gp_card *card);
+/* Whether both have the same figures. */
+bool gp_card_same(const gp_card *a, const gp_card *b);
 
 /* The time of a kernel, in ns: what its passes take at least, which overlap with those of other
  * streams; and the work, for which streams share the card. */
@@ -46,8 +48,8 @@ typedef struct gp_card_time {
 gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost);
 /* The bound without passes: the longer of the bytes' and the operations' time, in ns. */
 double gp_card_bound(const gp_card *card, const gp_cost *cost);
-/* How many times as long work takes on `to` as on `from`, where it reaches the same share of both
- * cards' bounds: a kernel, and a copy over the bus. */
+/* How many times as long work takes on `to` as on `from`: a kernel, by the shares of their bounds
+ * that were measured on both, else where it reaches the same one, and a copy over the bus. */
 double gp_card_scale(const gp_card *from, const gp_card *to, const gp_cost *cost);
 double gp_card_copy_scale(const gp_card *from, const gp_card *to, bool pinned);
 /* The least that it can be of a kernel, whatever limits that on `from`; of the same card 1. */

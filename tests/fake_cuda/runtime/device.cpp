@@ -285,7 +285,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int d) {
     if (rt().broken) return done(rt().broken);
     if (!known(d)) return done(cudaErrorInvalidDevice);
     *p = cudaDeviceProp();
-    snprintf(p->name, sizeof p->name, "stand-in for tests (not a GPU)");
+    const char *name = getenv("GPUSH_FAKE_NAME");
+    snprintf(p->name, sizeof p->name, "%s", name ? name : "stand-in for tests (not a GPU)");
     p->uuid.bytes[0] = (char)(d + 1);
     p->totalGlobalMem = rt().memory;
     p->sharedMemPerBlock = 48 << 10;

@@ -1,9 +1,13 @@
 -- Writes an SPDX 2.3 bill of materials, in JSON, of what is installed under a folder: its files,
 -- and the packages of the libraries that its programs are linked to, as the loader finds them here.
--- usage: gpush scripts/dev/sbom.lua PREFIX >gpush.spdx.json; scripts/dev/sbom does all of it.
+-- usage: gpush scripts/dev/sbom.lua PREFIX [PARTS] >gpush.spdx.json; scripts/dev/sbom does it all.
+-- PARTS, for a wheel, is a file of what was linked in and packed, a line each, by tabs: name,
+-- version, release of Debian, how it is linked, licence. What else the programs need is then the
+-- system's.
 local gpush = require "gpush"
 local json = gpush.json
-local prefix = assert(arg[1], "usage: gpush scripts/dev/sbom.lua PREFIX")
+local prefix = assert(arg[1], "usage: gpush scripts/dev/sbom.lua PREFIX [PARTS]")
+local parts = arg[2]
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
@@ -67,12 +71,18 @@ local function add(name, how)
     if rank[how] > (rank[packages[name]] or 0) then packages[name] = how end
 end
 
-for _, program in ipairs(programs) do
+-- Names of the libraries that a program asks the loader for.
+local function needed_by(program)
     local needed = {}
     for _, line in ipairs(lines_of("readelf -dW %s", program)) do
         local name = line:match "%(NEEDED%).*%[(.-)%]"
         if name then needed[name] = true end
     end
+    return needed
+end
+
+local function find_packages(program)
+    local needed = needed_by(program)
     for _, line in ipairs((lines_of("ldd %s", program))) do
         assert(not line:find "not found", program .. " needs " .. line)
         local name, path = line:match "^%s*(%S+) => (/%S+)"
@@ -94,6 +104,7 @@ for _, program in ipairs(programs) do
         if name and section ~= "UND" then add("liblua5.4-dev", "STATIC_LINK") end
     end
 end
+for _, program in ipairs(parts and {} or programs) do find_packages(program) end
 
 -- ---- The document ----
 
@@ -115,22 +126,52 @@ for _, file in ipairs(files) do
     relations[#relations + 1] = { spdxElementId = own.SPDXID, relationshipType = "CONTAINS",
         relatedSpdxElement = file.SPDXID }
 end
+-- Adds a package of Debian's; fields are its own.
+local function list_package(name, is, arch, how, fields)
+    local escaped = is:gsub("[^%w.~-]", function(c) return ("%%%02X"):format(c:byte()) end)
+    local package = { SPDXID = id("Package", name), name = name, versionInfo = is,
+        downloadLocation = "NOASSERTION", filesAnalyzed = false, licenseConcluded = "NOASSERTION",
+        licenseDeclared = "NOASSERTION", copyrightText = "NOASSERTION",
+        externalRefs = { { referenceCategory = "PACKAGE-MANAGER", referenceType = "purl",
+            referenceLocator = ("pkg:deb/%s/%s@%s?arch=%s"):format(parts and "debian" or
+                system.ID or "debian", name, escaped, arch) } } }
+    for k, v in pairs(fields) do package[k] = v end
+    list[#list + 1] = package
+    relations[#relations + 1] = { spdxElementId = own.SPDXID, relationshipType = how,
+        relatedSpdxElement = package.SPDXID }
+end
 for _, name in ipairs(sorted(packages)) do
     local info = first(
         "dpkg-query -W -f='${Version} ${Architecture} ${source:Package}\n' %s", name)
     local is, arch, source = info:match "^(%S+) (%S+) (%S+)"
-    local escaped = is:gsub("[^%w.~-]", function(c) return ("%%%02X"):format(c:byte()) end)
-    list[#list + 1] = { SPDXID = id("Package", name), name = name, versionInfo = is,
+    list_package(name, is, arch, packages[name], {
         supplier = "Organization: " .. (system.NAME or "unknown"),
         sourceInfo = "built from " .. source,
+        licenseComments = ("see /usr/share/doc/%s/copyright"):format(name),
+        comment = paths[name] and table.concat(sorted(paths[name]), " ") or nil })
+end
+
+-- A wheel's: what it brings, and what it finds on the system.
+for line in parts and io.lines(parts) or function() end do
+    local name, is, release, how, licence = line:match "^(.-)\t(.-)\t(.-)\t(.-)\t(.+)$"
+    assert(licence, parts .. " has a line that is not five words by tabs: " .. line)
+    local as_is = release == "root"
+    list_package(name, is, as_is and "amd64" or "source", how, {
+        supplier = "Organization: Debian", licenseDeclared = licence,
+        sourceInfo = as_is and "Debian's package of bullseye, as it is"
+            or "built from Debian's source of " .. release })
+end
+local brought, wanted = {}, {}
+for _, program in ipairs(programs) do brought[program:match "[^/]+$"] = true end
+for _, program in ipairs(parts and programs or {}) do
+    for name in pairs(needed_by(program)) do wanted[name] = not brought[name] or nil end
+end
+for _, name in ipairs(sorted(wanted)) do
+    list[#list + 1] = { SPDXID = id("Package", name), name = name,
         downloadLocation = "NOASSERTION", filesAnalyzed = false, licenseConcluded = "NOASSERTION",
         licenseDeclared = "NOASSERTION", copyrightText = "NOASSERTION",
-        licenseComments = ("see /usr/share/doc/%s/copyright"):format(name),
-        comment = paths[name] and table.concat(sorted(paths[name]), " ") or nil,
-        externalRefs = { { referenceCategory = "PACKAGE-MANAGER", referenceType = "purl",
-            referenceLocator = ("pkg:deb/%s/%s@%s?arch=%s"):format(system.ID or "debian",
-                name, escaped, arch) } } }
-    relations[#relations + 1] = { spdxElementId = own.SPDXID, relationshipType = packages[name],
+        comment = "the system's own; not packed" }
+    relations[#relations + 1] = { spdxElementId = own.SPDXID, relationshipType = "DYNAMIC_LINK",
         relatedSpdxElement = id("Package", name) }
 end
 

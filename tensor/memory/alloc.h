@@ -3,7 +3,9 @@
 #ifndef GP_ALLOC_H
 #define GP_ALLOC_H
 
+#if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
+#endif
 
 #include "tensor/device/device.h"
 
@@ -17,10 +19,21 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes);
 gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
                                void (*release)(gp_storage *), void *owner);
 
+/* Whether the process has only one thread. Built with a glibc before 2.32, it asks the one that it
+ * runs with, which may be newer. */
+static inline bool gp_single_threaded(void) {
+#if __has_include(<sys/single_threaded.h>)
+    return __libc_single_threaded;
+#else
+    extern char __libc_single_threaded __attribute__((weak));
+    return &__libc_single_threaded && __libc_single_threaded;
+#endif
+}
+
 /* Adds to the number of st's holders; returns what it was before. A locked addition costs a tenth
  * of x[i], and a process with only one thread needs none. */
 static inline int gp_storage_count(gp_storage *st, int by) {
-    if (!__libc_single_threaded)
+    if (!gp_single_threaded())
         return atomic_fetch_add_explicit(&st->refs, by, memory_order_acq_rel);
     int n = atomic_load_explicit(&st->refs, memory_order_relaxed);
     atomic_store_explicit(&st->refs, n + by, memory_order_relaxed);

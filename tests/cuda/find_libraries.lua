@@ -50,6 +50,15 @@ t.ok(found:find "fake/other[^\n]* is for CUDA 12 %(expected one for CUDA 13%)"
 finds("cuDNN", ("GPUSH_CUDA_LIBRARIES=%s/fake/other CUDA_PATH=%s/toolkit"):format(build, root),
     "ok  cuDNN +9%.19%.0, [^\n]*toolkit/lib64", "and the next place is searched, CUDA_PATH, too")
 
+-- A plug-in that pip installed, in an environment that is not on PATH.
+sh("mkdir -p %s/own/lib/gpush && cp %s/plugin/* %s/own/lib/gpush", root, root, root)
+sh("mv %s/lib/python3.11 %s/own/lib", root, root)
+wheels = root .. "/own/lib/python3.11/site-packages"
+wheel("cu13", ".")
+finds("cuDNN", ("GPUSH_CUDA_LIBRARIES= GPUSH_CUDA_PLUGIN=%s/own/lib/gpush/libgpush_cuda.so")
+    :format(root), "ok  cuDNN +9%.19%.0, [^\n]*/own/lib/[^\n]*/nvidia/cudnn/lib",
+    "the packages beside the plug-in are found")
+
 -- NVIDIA's installer keeps CUPTI apart.
 sh("mkdir -p %s/toolkit/extras/CUPTI/lib64 && cp -L %s/libcupti.so.13 \z
     %s/toolkit/extras/CUPTI/lib64", root, fake, root)

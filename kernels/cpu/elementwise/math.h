@@ -1,5 +1,5 @@
 /* The functions that formulas in ops.def may use, for float, double, int32_t and int64_t;
- * vectorised by glibc's libmvec where it has them; exp is our own. */
+ * vectorised by glibc's libmvec, or by SLEEF where GPUSH_VECTOR_MATH is set; exp is our own. */
 #ifndef GP_CPU_MATH_H
 #define GP_CPU_MATH_H
 
@@ -9,7 +9,7 @@
 #include "kernels/cpu/elementwise/exp.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-/* Declaring a function as simd lets loops call its vector form (libmvec, at most 4 ulp). */
+/* Declaring a function as simd lets loops call its vector form (at most 4 ulp). */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define SIMD1(fn)                                                                                  \
     __attribute__((simd("notinbranch"))) double fn(double);                                        \
@@ -19,7 +19,7 @@
     __attribute__((simd("notinbranch"))) float fn##f(float, float);
 /* clang-format off */
 SIMD1(log) SIMD1(sin) SIMD1(cos) SIMD2(pow)
-#if __GLIBC_PREREQ(2, 35)
+#if __GLIBC_PREREQ(2, 35) || defined(GP_VECTOR_MATH)
 SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh) SIMD1(sinh)
 SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan) SIMD1(asinh) SIMD1(acosh) SIMD1(atanh) SIMD1(erf)
 SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)

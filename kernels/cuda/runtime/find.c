@@ -162,6 +162,16 @@ static bool try_pythons(gp_search *s) {
     return try_python(s, prefix);
 }
 
+/* Under the prefix where the plug-in itself is, in PREFIX/lib/gpush: what brought it there brings
+ * these, too, and the environment need not be on PATH. */
+static bool try_own_prefix(gp_search *s) {
+    char path[PATH_MAX], prefix[PATH_MAX];
+    Dl_info own;
+    if (!dladdr((void *)try_own_prefix, &own) || !realpath(own.dli_fname, path)) return false;
+    *strrchr(path, '/') = 0;
+    return prefix_of(path, prefix) && try_python(s, prefix);
+}
+
 /* In a toolkit's folder, or conda's; NVIDIA's installer leaves CUPTI in one of its own there. */
 static bool try_toolkit(gp_search *s, const char *home) {
     static const char *const folders[] = {"lib64", "lib", "extras/CUPTI/lib64",
@@ -190,7 +200,7 @@ static const char *set_to(const char *name) {
 bool gp_lib_find(gp_search *s) {
     s->so = NULL, s->why[0] = s->path[0] = 0;
     if (try_list(s, getenv("GPUSH_CUDA_LIBRARIES")) || try_toolkit(s, getenv("CUDA_HOME")) ||
-        try_toolkit(s, getenv("CUDA_PATH")) || try_pythons(s) ||
+        try_toolkit(s, getenv("CUDA_PATH")) || try_own_prefix(s) || try_pythons(s) ||
         try_toolkit(s, getenv("CONDA_PREFIX")) || try_system(s) ||
         try_toolkit(s, "/usr/local/cuda"))
         return true;

@@ -63,6 +63,53 @@ bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64
     return true;
 }
 
+/* ---- what comes again and again ---- */
+
+static int by_call(const void *a, const void *b) {
+    const gp_run *x = a, *y = b;
+    int order = strcmp(x->op->name, y->op->name);
+    return order ? order : strcmp(x->kernel, y->kernel);
+}
+
+static int by_call_and_time(const void *a, const void *b) {
+    const gp_run *x = a, *y = b;
+    int order = by_call(a, b);
+    return order ? order : (x->t0 > y->t0) - (x->t0 < y->t0);
+}
+
+/* The part of the record that time t is in: a step, or where it has not several, a third; -1:
+ * before them. */
+static int part_at(const gp_steps *s, uint64_t t) {
+    int i = -1;
+    if (s->n < 2) return (int)(t < s->t1 ? 3 * (t - s->t0) / (s->t1 - s->t0) : 2);
+    while (i + 1 < s->n && s->begin[i + 1] <= t) i++;
+    return i;
+}
+
+/* Whether n runs that are alike, in the order of time, are in at least half of the steps, and two;
+ * or in each third. */
+static bool recur(const gp_run *run, int n, const gp_steps *s) {
+    int parts = 0, last = -1;
+    for (int i = 0; i < n; i++) {
+        int part = part_at(s, run[i].t0);
+        parts += part > last;
+        if (part > last) last = part;
+    }
+    return s->n < 2 ? parts == 3 : parts >= 2 && 2 * parts >= s->n;
+}
+
+void gp_find_recurring(gp_run *run, int n, const gp_steps *s, void (*found)(const gp_run *, void *),
+                       void *with) {
+    if (s->t1 <= s->t0) return;
+    qsort(run, (size_t)n, sizeof *run, by_call_and_time);
+    for (int i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && !by_call(&run[i], &run[k]);) k++;
+        for (int j = i; recur(run + i, k - i, s) && j < k; j++) found(&run[j], with);
+    }
+}
+
+/* ---- of kernels ---- */
+
 static void note_kernel(const gp_run *first, uint64_t extra, void *t) {
     ((gp_timeline *)t)->command[first->of].first_use = extra;
 }

@@ -17,6 +17,7 @@ typedef struct entry {
     int up;               /* the one around it; -1: none */
     int queues, encloses; /* what it queued; and what it did and those within it */
     bool loader;          /* it is a loader's, or within one of those */
+    bool recurs;          /* it is a call that comes again in the steps */
     bool sets_up;         /* it is of GP_HOST_SETUP */
     uint64_t own, idle; /* its time, of ops outside of ops, waits and calls of the set-up in it; of
                            that, while no device worked */
@@ -38,8 +39,9 @@ typedef struct builder {
     entry **op;   /* its ops by name, in the order of time */
     uint64_t *own;
     gp_run *run;
+    uint64_t *step; /* when the record's steps begin */
     change *change;
-    int n, nchanges;
+    int n, nchanges, nsteps;
     bool has_ops, has_device, ok;
 } builder;
 
@@ -211,10 +213,39 @@ static bool makes(const char *call) {
     return false;
 }
 
+/* Whether a call makes memory or gives it back, but for that of a pool. */
+static bool is_memory(const char *call) {
+    static const char *const words[] = {"Malloc", "HostAlloc", "MemCreate", "HostRegister", "Free"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(call, words[i]) && !strstr(call, "Async")) return true;
+    return false;
+}
+
 /* A call beside which no device worked, and which is long or makes something. */
 static bool is_setup_call(const entry *e) {
     bool sets_up = e->own >= GP_SETUP_NS || makes(e->rec->name);
-    return e->rec->kind == GP_REC_CALL && sets_up && 2 * e->idle > e->own;
+    return e->rec->kind == GP_REC_CALL && sets_up && 2 * e->idle > e->own && !e->recurs;
+}
+
+static void note_recurring(const gp_run *run, void *with) {
+    ((builder *)with)->entry[run->of].recurs = true;
+}
+
+/* What comes again in the steps is no first use. Calls are told from others of their name by the
+ * outermost op around. */
+static void find_recurring(builder *b) {
+    int n = 0;
+    for (int i = 0; i < b->n; i++) {
+        const entry *e = &b->entry[i];
+        bool memory = e->rec->kind == GP_REC_CALL && is_memory(e->rec->name);
+        if (!memory && !is_setup_call(e)) continue;
+        int outer = i;
+        for (int up = e->up; up >= 0; up = b->entry[up].up)
+            if (is_op(&b->entry[up])) outer = up;
+        b->run[n++] = (gp_run){b->entry[outer].rec, e->rec->name, e->rec->t0, e->own, i};
+    }
+    gp_steps steps = {b->step, b->nsteps, b->t->p->t0, b->t->done};
+    gp_find_recurring(b->run, n, &steps, note_recurring, b);
 }
 
 /* Leaves out of each op's own time the ops, waits and calls of the set-up within it. */
@@ -269,6 +300,7 @@ static void find_first_runs(builder *b) {
 
 static void find_setups(builder *b) {
     int n = 0;
+    find_recurring(b);
     find_own_times(b);
     find_first_runs(b);
     for (int i = 0; i < b->n; i++)
@@ -296,6 +328,7 @@ static gp_host_activity part_of(const builder *b, int i) {
     if (!e) return GP_HOST_SCRIPT;
     if (is_profiler(b, e->rec)) return GP_HOST_PROFILER;
     if (e->loader) return GP_HOST_LOADER;
+    if (e->recurs && is_memory(e->rec->name)) return GP_HOST_MEMORY;
     if (e->sets_up) return GP_HOST_SETUP;
     if (!is_op(e)) return GP_HOST_LAUNCH;
     bool quick = e->end - e->rec->t0 < GP_CPU_OP_NS || !computes(b, e->rec->name);
@@ -355,8 +388,9 @@ static int compare_changes(const void *a, const void *b) {
 }
 
 static gp_host_activity first_of(const builder *b, const int *threads) {
-    static const gp_host_activity order[] = {GP_HOST_LOADER, GP_HOST_SETUP,      GP_HOST_LAUNCH,
-                                             GP_HOST_CPU,    GP_HOST_COLLECTIVE, GP_HOST_PROFILER};
+    static const gp_host_activity order[] = {GP_HOST_LOADER,  GP_HOST_SETUP, GP_HOST_MEMORY,
+                                             GP_HOST_LAUNCH,  GP_HOST_CPU,   GP_HOST_COLLECTIVE,
+                                             GP_HOST_PROFILER};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (threads[order[i]] > 0) return order[i];
     return b->has_ops || !b->has_device ? GP_HOST_SCRIPT : GP_HOST_LAUNCH;
@@ -378,6 +412,16 @@ static int merge(builder *b, gp_host_part *part) {
     return n;
 }
 
+/* Steps are regions: of the profiler's schedule, or of PyTorch's. */
+static void read_steps(builder *b) {
+    for (int i = 0; i < b->t->nhost; i++) {
+        const gp_rec *r = b->t->host[i];
+        bool step = r->kind == GP_REC_REGION &&
+                    (!strncmp(r->name, "step ", 5) || !strcmp(r->name, "ProfilerStep*"));
+        if (step) b->step[b->nsteps++] = r->t0;
+    }
+}
+
 gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n) {
     size_t most = 1;
     builder b = {.t = t, .by = by, .has_ops = !t->p->foreign};
@@ -389,8 +433,10 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     b.op = malloc(most * sizeof *b.op);
     b.own = malloc(most * sizeof *b.own);
     b.run = malloc(most * sizeof *b.run);
+    b.step = malloc(most * sizeof *b.step);
     b.change = malloc(2 * most * sizeof *b.change);
-    b.ok = b.entry && b.op && b.own && b.run && b.change;
+    b.ok = b.entry && b.op && b.own && b.run && b.step && b.change;
+    if (b.step) read_steps(&b);
     gp_host_part *part = b.ok ? malloc(2 * most * sizeof *part) : NULL;
     for (const gp_track *track = part ? t->p->host : NULL; track && b.ok; track = track->next) {
         if (!gp_timeline_has(t, track)) continue;
@@ -402,6 +448,7 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     free(b.op);
     free(b.own);
     free(b.run);
+    free(b.step);
     free(b.change);
     if (!b.ok) return free(part), NULL;
     return part;

@@ -12,11 +12,14 @@ typedef enum gp_host_activity {
                          trace without ops all that is nothing else */
     GP_HOST_CPU,      /* in an op that the host computed itself */
     GP_HOST_SETUP,    /* in a call of a device's runtime beside which no device worked, and which is
-                         long, or makes memory, a stream or a graph, or loads code; in the
-                         first run of an op that took far longer than the others; in a first use */
+                         long, or makes memory, a stream or a graph, or loads code, and
+                         does not come again in the steps; in the first run of an op that took far
+                         longer than the others; in a first use */
     GP_HOST_PROFILER, /* torch.profiler itself worked */
     GP_HOST_COLLECTIVE, /* in an op that queued a collective which the host runs */
-    GP_HOST_LOADER,     /* it made a loader's batch, or waited for one */
+    GP_HOST_MEMORY, /* in a call of a device's runtime that makes memory or gives it back, and comes
+                       again in the steps */
+    GP_HOST_LOADER, /* it made a loader's batch, or waited for one */
     GP_HOST_ACTIVITIES
 } gp_host_activity;
 
@@ -47,6 +50,19 @@ typedef struct gp_run {
  * run. False when out of memory. */
 bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64_t, void *),
                         void *with);
+
+/* When a record's steps begin, in order; and its time. */
+typedef struct gp_steps {
+    const uint64_t *begin;
+    int n;
+    uint64_t t0, t1;
+} gp_steps;
+
+/* Calls found(run, with) for those of n runs of one call in ops of one name, kernel and op, that
+ * come again: in at least half of the steps, and two; where the record has not several steps, in
+ * each third of its time. Sorts run. */
+void gp_find_recurring(gp_run *run, int n, const gp_steps *s, void (*found)(const gp_run *, void *),
+                       void *with);
 
 /* From t on, until the next one, the host did that. */
 typedef struct gp_host_part {

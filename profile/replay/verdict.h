@@ -10,10 +10,10 @@
  * loader: batches are there at once. launches: the host takes no time in ops that queue work, or
  * enclose one that does, and work is queued when its call begins. setup: long calls of a device's
  * runtime, beside which no device works, and what host.h takes for a first use take no time, and a
- * kernel's first run takes what the others do.
- * delays: while no device works, queued work begins at once. kernels, copies, collectives: they
- * take no time; collectives still wait for the last rank. cpu: ops that the host computes take no
- * time. script: the host takes no time outside ops. */
+ * kernel's first run takes what the others do. memory: calls that make memory or give it back,
+ * again and again, take no time. delays: while no device works, queued work begins at once.
+ * kernels, copies, collectives: they take no time; collectives still wait for the last rank. cpu:
+ * ops that the host computes take no time. script: the host takes no time outside ops. */
 typedef struct gp_worth {
     uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
     uint64_t once;      /* script, cpu: ns of lines that are passed once, or before the steps */

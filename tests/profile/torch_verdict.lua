@@ -114,6 +114,43 @@ for times = 1, 2 do
         { 2 * times, times == 1, times == 1 }, "no loop is named for what came once: " .. times)
 end
 
+-- ---- memory ----
+-- Six steps of 1 ms, which begin with a cudaMalloc of 300 us: all of them, each second one, the
+-- first two, or the first; the same without steps. A loaded module is no memory.
+for _, case in ipairs {
+    { name = "each step", steps = 6, calls = 6, again = true },
+    { name = "each second one", steps = 6, calls = 3, every = 2, again = true },
+    { name = "the first two", steps = 6, calls = 2, again = false },
+    { name = "the first", steps = 6, calls = 1, again = false },
+    { name = "one step of six runs", steps = 1, calls = 6, again = true },
+    { name = "no step, six runs", steps = 0, calls = 6, again = true },
+    { name = "no step, the first two", steps = 0, calls = 2, again = false },
+    { name = "not after a busy device", steps = 6, calls = 6, again = true, busy = true },
+    { name = "modules", steps = 6, calls = 1, again = false, call = "cuModuleLoadData" },
+} do
+    r = made.trace()
+    for k = 0, 5 do
+        if k < case.steps then r:region("ProfilerStep#" .. k, 1000 * k, 1000) end
+        r:op("aten::empty", 1000 * k + 10, 400)
+        local every = case.every or 1
+        if k % every == 0 and k / every < case.calls then
+            r:call(case.call or "cudaMalloc", 1000 * k + 20, 300)
+        end
+        r:op("aten::mul", 1000 * k + 500, 20)
+        r:kernel("mul", 1000 * k + 530, case.busy and 1000 or 30,
+            r:call("cudaLaunchKernel", 1000 * k + 505, 5))
+    end
+    local causes = owed(r)
+    local cause = case.again and causes.memory or causes.setup
+    t.is({ cause and cause.ns, cause and cause.times, not (causes.memory and causes.setup) },
+        { 300000 * case.calls, case.calls, true }, "memory in " .. case.name)
+    if case.again then
+        t.ok(cause.advice:find "PYTORCH_NO_CUDA_MEMORY_CACHING", "what to do about it")
+        -- where the device is busy from the first kernel on, only that begins earlier
+        t.is(cause.worth, case.busy and 300000 or 300000 * case.calls, "its worth, " .. case.name)
+    end
+end
+
 -- ---- streams that wait for each other, but for what the trace does not say ----
 -- Five steps of a kernel of 3 ms and, on another stream, a collective of 1 ms after it, for which
 -- the next kernel waits; calls for that name no event. What the collectives are worth is not known:

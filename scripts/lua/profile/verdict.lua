@@ -230,6 +230,21 @@ local function conclude_untold(list)
         time(list.wall), table.concat(did, ", "))
 end
 
+-- Whether most of a modelled card's time is that of ops which nobody measured on it, so that it is
+-- the least that they can take.
+local function mostly_bounds(prof)
+    local all, bounds, names = 0, 0, {}
+    for name in (prof.at_least or ""):gmatch "[^,%s]+" do names[name] = true end
+    for _, row in ipairs(next(names) and prof:rows() or {}) do
+        local ns = row.self_device_time_total
+        all = all + ns
+        if names["…"] or names[row.name:match "^%S+"] then bounds = bounds + ns end
+    end
+    return 2 * bounds > all
+end
+local BOUNDS <const> = "; the card's times are the least that it can take, as nobody measured it: \z
+    what it takes more may be what dominates"
+
 local function conclude(list, prof)
     local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
@@ -249,6 +264,7 @@ local function conclude(list, prof)
         text = text .. "; or less: the ops share the loader's processors, and stay as slow as \z
             they were beside it"
     end
+    if not WORK[top.cause] and mostly_bounds(prof) then text = text .. BOUNDS end
     local second = list[2]
     if WORK[top.cause] and (not second or second.share < LITTLE) then
         text = ("%s; nothing else is worth %d%%: devices were busy for %s of the time"):format(text,

@@ -7,7 +7,7 @@ option(GPUSH_DIST "scripts of many processes: dist, with its plug-ins for MPI an
 set(ANALYSIS_SOURCES "/profile/(load|replay)/|/profile/show/columns\\.c|/api/profile/(columns|load|replay|whatif)\\.c")
 set(CAPTURE_SOURCES "/(tensor|kernels/[a-z]+)/(fuse|capture)/|/tensor/ops/fuse\\.c|/api/op/(fuse|capture)\\.c|/bindings/guard\\.c")
 set(DIST_SOURCES "/(tensor|kernels/[a-z]+)/dist/|/tensor/ops/dist\\.c|/api/device/dist\\.c|/kernels/(mpi|nccl)/")
-set(ANALYSIS_TESTS accuracy advice answer card export gate hta job kinds lua_time many outside owners predicted profile readers replay report
+set(ANALYSIS_TESTS accuracy advice answer card export gate hta job kinds lua_time many nsys others outside owners predicted profile readers replay report
     saved stacks threads torch trace_cap verdict whatif would_wait)
 list(JOIN ANALYSIS_TESTS "|" ANALYSIS_TESTS)
 set(ANALYSIS_TESTS "/profile/(${ANALYSIS_TESTS})|tests/(dist/profiles|shell/(analyze|fit|mcp|profile_command)|scripts/(labs|record))")

@@ -10,8 +10,8 @@
 #define TORCH_WRITES "torch.profiler's export_chrome_trace writes a file that is read"
 
 #define PROTOBUF                                                                                   \
-    "a protocol buffer, as the profilers of JAX and TensorFlow write: their traces are not read, " \
-    "but those of torch.profiler"
+    "a protocol buffer, as the profilers of JAX and TensorFlow write: their trace.json.gz beside " \
+    "it is read"
 
 #define NSYS_REPORT                                                                                \
     "a report of Nsight Systems: nsys export --type sqlite makes a database of it, which is read"
@@ -22,8 +22,7 @@ static const struct magic {
     const char *bytes, *is;
 } magics[] = {
     {0, 15, "SQLite format 3",
-     "a database of SQLite, as nsys export and rocprofv3 write: name the file, which is read if "
-     "nsys export made it"},
+     "a database of SQLite: name the file, which is read if nsys export made it"},
     {0, 4, "NVR\0", "a report of Nsight Compute, of kernels alone: " TORCH_WRITES},
     {0, 4, "PK\3\4", "a zip archive, as torch.save writes: unpack it, or name the trace in it"},
     {257, 5, "ustar", "a tar archive: unpack it, and name the traces in it, one for each rank"},
@@ -65,8 +64,6 @@ static const struct {
     bool events; /* it has traceEvents, of which none was read */
     const char *is;
 } kinds[] = {
-    {"\"rocprofiler-sdk-tool\"", "", false,
-     "what rocprofv3 writes: " TORCH_WRITES ", of ROCm, too"},
     {"speedscope.app/file-format", "", false,
      "a file for speedscope.app, which lacks what waited: "
      "name the trace it was made of"},
@@ -77,12 +74,6 @@ static const struct {
     {"\"segments\"", "\"device_traces\"", false,
      "a snapshot of PyTorch's memory: "
      "pytorch.org/memory_viz shows it"},
-    {"\"/device:", "", true,
-     "a trace of JAX or TensorFlow, whose events name no ops: those of "
-     "torch.profiler are read"},
-    {"\"/host:CPU\"", "", true,
-     "a trace of JAX or TensorFlow, whose events name no ops: those of "
-     "torch.profiler are read"},
     {"viztracer_metadata", "", true, "a trace of VizTracer, of Python alone: " TORCH_WRITES},
     {"\"devtools.timeline", "", true, "a trace of a browser: " TORCH_WRITES},
 };

@@ -7,6 +7,7 @@
 #include "profile/load/input.h"
 #include "profile/load/devices.h"
 #include "profile/load/nsys.h"
+#include "profile/load/others.h"
 #include "profile/load/reader.h"
 
 /* ---- texts, stacks, shapes ---- */
@@ -148,7 +149,16 @@ static bool read_text(texts *t, const char *file, uint64_t max) {
         return true;
     }
     char *text = gp_load_text(file, max, &size, &cut);
-    return keep(t, text, size, strcmp(file, "-") != 0 ? file : "standard input", cut);
+    const char *name = strcmp(file, "-") != 0 ? file : "standard input";
+    if (!text || !gp_load_is_other(text, size)) return keep(t, text, size, name, cut);
+    bool ok = true;
+    size_t made = 0;
+    for (int i = 0, processes = 1; ok && i < processes; i++) {
+        char *trace = gp_load_other(name, text, size, max, i, &made, &processes);
+        ok = keep(t, trace, made, name, false);
+    }
+    free(text);
+    return ok;
 }
 
 gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {

@@ -38,11 +38,11 @@ refused() { # FILE TEXT NAME
     tap_ok $? "$3: which is said" "$text"
 }
 head -c 9000 one.sqlite >cut.sqlite
-refused cut.sqlite "a database that cannot be read: database disk image is malformed" "a file that is cut"
+refused cut.sqlite "cut.sqlite cannot be read: database disk image is malformed" "a file that is cut"
 python3 -c 'import sqlite3; sqlite3.connect("other.sqlite").execute("create table t (a)")'
 refused other.sqlite "a database without CUDA's events or NVTX ranges" "another program's database"
 python3 -c 'import sqlite3; c = sqlite3.connect("columns.sqlite"); c.execute("create table CUPTI_ACTIVITY_KIND_KERNEL (globalPid)"); c.execute("insert into CUPTI_ACTIVITY_KIND_KERNEL values (1 << 24)"); c.commit()'
-refused columns.sqlite "its table CUPTI_ACTIVITY_KIND_KERNEL is not as this version of gpush knows it" "columns that are missing"
+refused columns.sqlite "CUPTI_ACTIVITY_KIND_KERNEL is not as this version of gpush knows it" "columns that are missing"
 text=$("$gpush" analyze --max-bytes 1000 one.sqlite 2>&1)
 tap_is "$?" 3 "--max-bytes"
 bad=$(python3 - "$gpush" <<'E2'

@@ -1,0 +1,109 @@
+-- Traces of rocprofv3, JAX and TensorFlow: small ones whose sums are worked out by hand.
+local t = require "tap"
+local g = require "gpush"
+local folder = os.getenv "TMPDIR" or "/tmp"
+
+local function load(text, name)
+    local path = folder .. "/" .. (name or "other.json")
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+    file:flush()
+    return g.profile.load(path)
+end
+
+-- ---- JAX ----
+local jax <const> = [[{"displayTimeUnit": "ns", "traceEvents": [
+{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
+{"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "/device:GPU:1"}},
+{"ph": "M", "pid": 1, "tid": 13, "name": "thread_name",
+ "args": {"name": "Stream #13(Compute,MemcpyD2H)"}},
+{"ph": "M", "pid": 2, "tid": 7, "name": "thread_name", "args": {"name": "Stream #14(Compute)"}},
+{"ph": "M", "pid": 1, "tid": 99, "name": "thread_name", "args": {"name": "XLA Modules"}},
+{"ph": "M", "pid": 701, "name": "process_name", "args": {"name": "/host:CPU"}},
+{"ph": "X", "pid": 701, "tid": 5, "ts": 0.0, "dur": 200.0, "name": "PjitFunction(\"f\")"},
+{"ph": "X", "pid": 701, "tid": 5, "ts": 3.0, "dur": 4.0, "name": "cuLaunchKernel",
+ "args": {"correlation_id": "7"}},
+{"ph": "X", "pid": 701, "tid": 5, "ts": 1.0, "dur": 4.0, "name": "$train.py:12 step"},
+{"ph": "X", "pid": 1, "tid": 13, "ts": 10.5, "dur": 100.25, "name": "loop_add_fusion",
+ "args": {"hlo_op": "add", "correlation_id": "7"}},
+{"ph": "X", "pid": 1, "tid": 99, "ts": 10.0, "dur": 150.0, "name": "jit_f"},
+{"ph": "X", "pid": 2, "tid": 7, "ts": 20.0, "dur": 30.0, "name": "gemm"},
+{"ph": "X", "pid": 1, "tid": 13, "ts": 120.0, "dur": 50.0, "name": "MemcpyD2H",
+ "args": {"memcpy_details": "kind_src:device kind_dst:pageable size:4096 dest:0 async:1"}}, {}]}]]
+local ok, p = pcall(load, jax)
+if not ok and tostring(p):find("SQLite's library is needed", 1, true) then
+    t.skip_all "there is no library of SQLite"
+end
+t.ok(ok, "a trace of JAX is read", tostring(p))
+local by_name = {}
+for _, row in ipairs(p:rows { group = "kernel" }) do by_name[row.name] = row end
+t.is({ by_name.loop_add_fusion.self_device_time_total, by_name.gemm.self_device_time_total,
+    by_name["Memcpy DtoH (Device -> Pageable)"].self_device_time_total }, { 100250, 30000, 50000 },
+    "its kernels and copies, without the module around them")
+local devices = p:devices()
+t.is({ #devices, devices[1].kernels, devices[1].copies, devices[2].kernels }, { 2, 1, 1, 1 },
+    "by device")
+local calls, bytes = 0, 0
+for _, e in ipairs(p:events()) do
+    if e.name == "cuLaunchKernel" then calls = calls + 1 end
+    bytes = bytes + (e.kind == "copied" and e.bytes or 0)
+end
+t.is({ calls, bytes }, { 1, 4096 }, "a call, and a copy's bytes")
+t.ok(p.how:find("JAX's or TensorFlow's trace of /device:GPU:0", 1, true), "where it is from", p.how)
+local tpu = load [[{"traceEvents": [
+{"ph": "M", "pid": 3, "name": "process_name", "args": {"name": "/device:TPU:0"}},
+{"ph": "M", "pid": 3, "tid": 1, "name": "thread_name", "args": {"name": "XLA Ops"}},
+{"ph": "M", "pid": 3, "tid": 2, "name": "thread_name", "args": {"name": "Steps"}},
+{"ph": "X", "pid": 3, "tid": 2, "ts": 0, "dur": 100, "name": "0"},
+{"ph": "X", "pid": 3, "tid": 1, "ts": 10, "dur": 20, "name": "fusion.1"},
+{"ph": "X", "pid": 3, "tid": 1, "ts": 40, "dur": 50, "name": "convolution.2"}]}]]
+t.is(tpu:devices()[1].kernel_time, 70000, "a TPU's ops, without its steps")
+t.ok(tpu:verdict().sentence:find("^no verdict: for 2 of 2 kernels"), "without launches no verdict",
+    tpu:verdict().sentence)
+
+-- ---- rocprofv3 ----
+local function rocprof(pid)
+    return [[{"metadata": {"pid": ]] .. pid .. [[, "command": ["python"]},
+"agents": [{"id": {"handle": 5}, "type": 1, "node_id": 0, "product_name": "CPU"},
+ {"id": {"handle": 6}, "type": 2, "node_id": 1, "product_name": "AMD Instinct MI300X"}],
+"strings": {"buffer_records": [{"kind": "NONE", "operations": []},
+ {"kind": "HIP_RUNTIME_API", "operations": ["none", "hipLaunchKernel", "hipDeviceSynchronize"]},
+ {"kind": "MEMORY_COPY", "operations": ["NONE", "MEMORY_COPY_HOST_TO_DEVICE"]}],
+ "marker_api": [{"key": 40, "value": "a step"}]},
+"kernel_symbols": [{"kernel_id": 0, "kernel_name": "", "formatted_kernel_name": 0},
+ {"kernel_id": 1, "kernel_name": "_Z4gemm.kd", "formatted_kernel_name": "gemm(float*)"}],
+"buffer_records": {"kernel_dispatch": [{"kind": 3, "operation": 2, "thread_id": 9,
+  "correlation_id": {"internal": 10, "external": 0}, "start_timestamp": 5000000020000,
+  "end_timestamp": 5000000320001, "dispatch_info": {"agent_id": {"handle": 6},
+   "queue_id": {"handle": 16}, "kernel_id": 1}}],
+ "hip_api": [{"kind": 1, "operation": 1, "thread_id": 9, "correlation_id": {"internal": 10},
+   "start_timestamp": 5000000005000, "end_timestamp": 5000000015000},
+  {"kind": 1, "operation": 2, "thread_id": 9, "correlation_id": {"internal": 11},
+   "start_timestamp": 5000000020000, "end_timestamp": 5000000330000}],
+ "memory_copy": [{"kind": 2, "operation": 1, "thread_id": 9, "correlation_id": {"internal": 12},
+   "start_timestamp": 5000000400000, "end_timestamp": 5000000410000, "bytes": 512,
+   "src_agent_id": {"handle": 5}, "dst_agent_id": {"handle": 6}}],
+ "marker_api": [{"kind": 9, "operation": 1, "thread_id": 9, "correlation_id": {"internal": 40},
+   "start_timestamp": 5000000000000, "end_timestamp": 5000000500000}]}}]]
+end
+p = load('{"rocprofiler-sdk-tool": [' .. rocprof(9) .. "]}")
+local a = p:devices()[1]
+t.is({ a.device, a.kernel_time, a.copy_time, p.wall_ns }, { "hip:0", 300001, 10000, 500000 },
+    "rocprofv3: its kernels, copies and time")
+local waits = p:sync()
+t.is({ waits.count, waits.waited, waits[1].drained }, { 1, 310000, 1 }, "a wait for the kernel")
+local names = {}
+for _, row in ipairs(p:rows()) do names[row.name] = true end
+t.ok(names["a step"], "a range")
+t.ok(p.how:find("rocprofv3's trace of AMD Instinct MI300X", 1, true), "where it is from", p.how)
+p = load('{"rocprofiler-sdk-tool": [' .. rocprof(9) .. "," .. rocprof(10) .. "]}")
+t.is(#p:devices(), 2, "two processes are two ranks")
+
+-- ---- damaged ----
+t.error(function() load('{"rocprofiler-sdk-tool": [' .. rocprof(9):sub(1, 900)) end,
+    "other.json cannot be read: malformed JSON", "cut")
+t.error(function() load '{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]}' end,
+    "no event of the kinds", "without a record")
+t.error(function() load '{"traceEvents": [{"ph": "M", "args": {"name": "/device:GPU:0"}}]}' end,
+    "no event of the kinds", "without an event")
+t.done()

@@ -14,7 +14,8 @@ endif()
 set(FOLDERS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDNN_HOME}/include $ENV{NCCL_HOME}/include
     ${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
 if(DEFINED ENV{CONDA_PREFIX})
-    list(APPEND FOLDERS $ENV{CONDA_PREFIX}/targets/x86_64-linux/include $ENV{CONDA_PREFIX}/include)
+    list(APPEND FOLDERS $ENV{CONDA_PREFIX}/targets/x86_64-linux/include $ENV{CONDA_PREFIX}/targets/sbsa-linux/include
+        $ENV{CONDA_PREFIX}/include)
 endif()
 set(CU cu${CUDAToolkit_VERSION_MAJOR})
 foreach(prefix ${PYTHONS})

@@ -261,7 +261,7 @@ build_cuda() {
         why="CMake failed, see build/cuda/log"
     elif why=$(sed -n 's/^GPUSH_CUDA_BUILT:[A-Z]*=//p' "$dir/CMakeCache.txt") &&
         [ "$why" != yes ]; then
-        :
+        why=${why:-"CMake does not say why (build/cuda/log)"}
     elif ! step cmake --build "$dir" --target plugins; then
         why="its compilation failed, see build/cuda/log"
     else

@@ -63,7 +63,7 @@ finds("cuDNN", ("GPUSH_CUDA_LIBRARIES= GPUSH_CUDA_PLUGIN=%s/own/lib/gpush/libgpu
 sh("mkdir -p %s/toolkit/extras/CUPTI/lib64 && cp -L %s/libcupti.so.13 \z
     %s/toolkit/extras/CUPTI/lib64", root, fake, root)
 finds("CUPTI", ("GPUSH_CUDA_LIBRARIES= CUDA_HOME=%s/toolkit"):format(root),
-    "ok  CUPTI +%d+, [^\n]*extras/CUPTI/lib64", "CUPTI is found in a toolkit's extras")
+    "ok  CUPTI +[%d?]+, [^\n]*extras/CUPTI/lib64", "CUPTI is found in a toolkit's extras")
 
 -- pyenv's python3 is a script that starts one of several; conda's libraries are in its own folder.
 sh("rm -rf %s && mkdir -p %s/pyenv/shims %s/pyenv/versions/3.12/lib/python3.12/site-packages/\z

@@ -175,7 +175,7 @@ static bool try_own_prefix(gp_search *s) {
 /* In a toolkit's folder, or conda's; NVIDIA's installer leaves CUPTI in one of its own there. */
 static bool try_toolkit(gp_search *s, const char *home) {
     static const char *const folders[] = {"lib64", "lib", "extras/CUPTI/lib64",
-                                          "targets/x86_64-linux/lib"};
+                                          "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
     char path[PATH_MAX];
     for (size_t i = 0; home && *home && i < sizeof folders / sizeof *folders; i++) {
         snprintf(path, sizeof path, "%s/%s", home, folders[i]);

@@ -52,7 +52,7 @@ double gp_on_card_scale(const gp_prof *p, const gp_torch_costs *costs, const gp_
     const gp_cost *cost = &moved;
     if (gp_is_collective(c)) return 1;
     if (work->kind == GP_REC_MOVED && gp_rec_direction(work) != GP_COPY_D2D)
-        return gp_card_copy_scale(p->card, to, strstr(work->name, "Pinned") != NULL);
+        return gp_card_copy_scale(p->card, to, (double)work->bytes, strstr(work->name, "Pinned"));
     if (work->kind != GP_REC_MOVED) {
         cost = NULL;
         if (costs) gp_torch_costs_of(costs, work, &cost);

@@ -132,6 +132,23 @@ add.devices = '[{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}]'
 local wide = load(add):on "a100"
 t.is(device_times(wide), { ["aten::add"] = 81149 }, "a card with another memory")
 t.is(wide.at_least, nil, "where all costs are known it is no bound")
+-- Copies over the bus: 16 MB at an A100's 32 GB/s and a V100's 16, with 2 us besides, take 502 and
+-- 1002 us; four bytes as long on both.
+for bytes, after in pairs { [16000000] = 1996, [4] = 1000 } do
+    local moved = made.trace()
+    moved.devices = '[{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}]'
+    moved:region("train", 0, 2000)
+    moved:op("aten::fill_", 0, 20, { ["Input Dims"] = "[[100], []]",
+        ["Input type"] = '["long int", "Scalar"]' })
+    moved:kernel("k", 10, 5, moved:call("cudaLaunchKernel", 4, 2))
+    moved:copy("Memcpy HtoD (Pinned -> Device)", 120, 1000, moved:call("cudaMemcpyAsync", 30, 5),
+        bytes)
+    for _, e in ipairs(load(moved):on("v100"):events()) do
+        if e.kind == "copied" then
+            t.is((e.stop - e.start) // 1000, after, ("a copy of %d bytes"):format(bytes))
+        end
+    end
+end
 for what, devices in pairs { ["an unknown card"] = '[{"id": 0, "name": "NVIDIA H100 PCIe"}]',
     ["two kinds of cards"] = "[" .. H100 .. ', {"id": 1, "name": "NVIDIA H200"}]' } do
     local other = recorded(devices)

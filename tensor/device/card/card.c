@@ -143,9 +143,11 @@ double gp_card_scale(const gp_card *from, const gp_card *to, const gp_cost *cost
     return before > 0 ? after / before : 1;
 }
 
-double gp_card_copy_scale(const gp_card *from, const gp_card *to, bool pinned) {
+double gp_card_copy_scale(const gp_card *from, const gp_card *to, double bytes, bool pinned) {
     gp_figure rate = pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable;
-    return from->figure[rate] / to->figure[rate];
+    double before = from->figure[GP_FIGURE_kernel] + bytes / from->figure[rate];
+    double after = to->figure[GP_FIGURE_kernel] + bytes / to->figure[rate];
+    return before > 0 ? after / before : 1;
 }
 
 double gp_card_least_scale(const gp_card *from, const gp_card *to) {

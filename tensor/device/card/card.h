@@ -51,7 +51,7 @@ double gp_card_bound(const gp_card *card, const gp_cost *cost);
 /* How many times as long work takes on `to` as on `from`: a kernel, by the shares of their bounds
  * that were measured on both, else where it reaches the same one, and a copy over the bus. */
 double gp_card_scale(const gp_card *from, const gp_card *to, const gp_cost *cost);
-double gp_card_copy_scale(const gp_card *from, const gp_card *to, bool pinned);
+double gp_card_copy_scale(const gp_card *from, const gp_card *to, double bytes, bool pinned);
 /* The least that it can be of a kernel, whatever limits that on `from`; of the same card 1. */
 double gp_card_least_scale(const gp_card *from, const gp_card *to);
 /* A copy over the bus, from or to pinned memory or other. */

@@ -51,8 +51,8 @@ gpush compare | gpush compare BEFORE AFTER (see compare)
     Says what changed between two profiles or traces; with --fail-above N it fails where the second
     is slower.
 gpush fit | gpush fit script.lua (see memory)
-    Runs a script once on a card without a limit and says for each card whether the run fits in its
-    memory, its peak, and which lines hold it.
+    Runs a script once, in the smallest card's memory, and in the next one's from where that is not
+    enough: says for each card whether the run fits, its peak, and which lines hold it.
 gpush run | gpush run -n N script.lua (see dist.init)
     Runs a script in N processes, which find each other by dist.
 --card | gpush --card h200 script.lua (see sim.card)

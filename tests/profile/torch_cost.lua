@@ -154,6 +154,8 @@ for what, devices in pairs { ["an unknown card"] = '[{"id": 0, "name": "NVIDIA H
     local other = recorded(devices)
     t.is(other.card, nil, what .. " is no card")
     t.is(other:on("h100").at_least, "another program's ops", "and its times are bounds")
+    t.ok(tostring(other:on "h100"):find("on a modelled H100, at least: by the best of its data \z
+        sheet, as the record's card is not known", 1, true), "which the profile says")
 end
 -- A read after it: that the host waits for most of the time is no verdict of kernels' bounds.
 local waits = trace { { "aten::add", "[[1000, 1000], [1000, 1000]]", TWO } }

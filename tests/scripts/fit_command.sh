@@ -44,6 +44,7 @@ echo 'local x = ones(1000, {device = "gpu"}) error "halfway"' >ends.lua
 tap_is "$? $(grep -c 'unknown: the script ended early' report)" "1 6" "nothing is said of a run that ended early"
 echo 'local x = ones(1000)' >cpu.lua
 contains "$("$gpush" fit cpu.lua 2>&1)" "put nothing on the device" "nor of one without a device"
+contains "$(GPUSH_SIM_MEMORY=1GiB "$gpush" fit run.lua 2>&1)" "GPUSH_SIM_MEMORY is set" "nor where no card's memory counts"
 
 # A run fits in a card exactly where the same script ends there, with what waits for the collector
 # freed and blocks no larger than a card's: bytes of f32 that are held, and of which garbage is made.

@@ -192,6 +192,8 @@ static void check_device(lua_State *L, const char *what, const gp_prof *p, int i
     o->w.card = &o->card, o->w.card_share = share;
     say(o, "%son a modelled %s", o->len ? ", " : "", o->card.name);
     if (scales) say(o, ", by what each op reached of its bound on the record's %s", p->card->name);
+    else if (p->foreign)
+        say(o, ", at least: by the best of its data sheet, as the record's card is not known");
     if (share < 1)
         say(o, " (%.0f %% of the kernels' time; the others %s)", 100 * share,
             scales ? "at least, as their cost is not known" : "take what they took");

@@ -113,6 +113,10 @@ local args = table.pack(...)
 local given, at = command.read(args)
 if not given then return at end
 if not args[at] then return command.refuse "expected a script" end
+if os.getenv "GPUSH_SIM_MEMORY" then
+    return command.refuse "GPUSH_SIM_MEMORY is set, which takes the place of each card's memory: \z
+        unset it"
+end
 
 local UNLIMITED <const> = 1e18 -- more than any host's
 local memories = {}

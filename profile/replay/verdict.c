@@ -60,9 +60,10 @@ static bool list_samples(ledger *l) {
     return true;
 }
 
-/* Adds what a trace's samples say of the script from `from` to `to`; returns the time that they
- * leave. */
-static uint64_t add_samples(ledger *l, uint64_t from, uint64_t to) {
+/* Adds to a cause what a trace's samples say of the script from `from` to `to`, but for those at
+ * the line of `but`, NULL: none; returns the time that they leave. */
+static uint64_t add_samples(ledger *l, gp_cause cause, const gp_rec *but, uint64_t from,
+                            uint64_t to) {
     uint64_t rest = to - from;
     for (int i = l->sample; i < l->nsamples; i++) {
         const gp_rec *r = l->samples[i];
@@ -70,8 +71,8 @@ static uint64_t add_samples(ledger *l, uint64_t from, uint64_t to) {
         if (end <= from) l->sample = i + 1;
         if (begin >= to) break;
         uint64_t a = begin > from ? begin : from, b = end < to ? end : to;
-        if (b <= a) continue;
-        add(l, GP_CAUSE_script, r, NULL, a, b - a);
+        if (b <= a || (but && !gp_compare_sources(r, but))) continue;
+        add(l, cause, r, NULL, a, b - a);
         rest -= b - a;
     }
     return rest;
@@ -80,7 +81,7 @@ static uint64_t add_samples(ledger *l, uint64_t from, uint64_t to) {
 /* The script ran from `from` to `to`: finds where, or what came before and after. */
 static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
     const gp_timeline *t = l->t;
-    uint64_t ns = add_samples(l, from, to);
+    uint64_t ns = add_samples(l, GP_CAUSE_script, NULL, from, to);
     for (; l->next < t->nhost && t->host[l->next]->t0 < to; l->next++) {
         const gp_rec *r = t->host[l->next];
         bool inner = l->last && r->t0 < gp_rec_end(t->p, l->last);
@@ -96,8 +97,12 @@ static void add_stretch(ledger *l, uint64_t from, uint64_t to) {
 static void add_host(ledger *l, gp_host_activity part, const gp_rec *op, uint64_t from,
                      uint64_t to) {
     if (to <= from) return;
+    uint64_t ns = to - from;
+    bool batch =
+        part == GP_HOST_LOADER && op && gp_is_batch_request(op); /* and in no op within it */
+    if (batch) ns = add_samples(l, GP_CAUSE_loader, op, from, to);
     if (part == GP_HOST_SCRIPT) add_stretch(l, from, to);
-    else add(l, gp_host_activity_cause(part), op, NULL, from, to - from);
+    else add(l, gp_host_activity_cause(part), op, NULL, from, ns);
     bool counted = part == GP_HOST_COLLECTIVE && l->n && to > from; /* as what it queued */
     if (counted) l->part[l->n - 1].times = 0;
 }

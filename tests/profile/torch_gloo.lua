@@ -48,6 +48,8 @@ t.ok(tostring(p:verdict()):find "no device but the host ran anything", "gloo is 
 t.ok(p:table():find "COMM is the time of collectives that other threads", "nor a fork")
 t.ok(not tostring(waits):find "is not known", "and the waits are known")
 
+t.ok(by.collectives.advice:find "traces of all ranks together", "of one rank, who waited for whom?")
+
 -- The thread does something else when it ends: it has not waited. Nor has one whose next op begins
 -- long after it.
 local r = step(4040)
@@ -93,5 +95,6 @@ second:op("aten::add", 4050, 1000)
 p = g.profile.load { write(first, "rank0.json"), write(second, "rank1.json") }
 t.ok(p.how:find "aligned by the ends of the collectives", p.how)
 local met = p:collectives()[1]
+t.ok(not owed(p).collectives.advice:find "all ranks together", "which several say")
 t.is({ met.last, met.waited }, { 1, 1000000 }, "the rank that came last")
 t.done()

@@ -63,6 +63,21 @@ r:python("json/decoder.py(340): decode", 500, 2000, "train.py:31") -- of Python'
 r:op("aten::add", 3000, 1000)
 t.is(owed(load(r)).script.where, "step (train.py:30) at train.py:31", "a line within a function")
 
+-- Of a batch of 1 ms 0.7 are in a function that makes it; that of workers is made elsewhere.
+for _, iter in ipairs { "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter" } do
+    local single = iter:find "Single" ~= nil
+    r = made.trace { no_device = true }
+    r:python("train.py(3): <module>", 0, 2000, "train.py:3")
+    r:python("torch/utils/data/dataloader.py(630): __next__", 0, 1000, "train.py:9")
+    r:region("enumerate(DataLoader)#" .. iter .. ".__next__", 0, 1000)
+    if single then r:python("train.py(5): collate", 200, 700, "torch/utils/data/fetch.py:54") end
+    r:op("aten::add", 1500, 100)
+    local loader = owed(load(r)).loader
+    t.is({ loader.ns, loader.where, loader.advice:find "^collate .* has 700.000us of it: " ~= nil },
+        { 1000000, single and "collate (train.py:5)" or
+            "enumerate(DataLoader)#" .. iter .. ".__next__ at train.py:9", single }, iter)
+end
+
 -- ---- the profiler's own time ----
 -- Two steps of 1 ms, of which an op takes 0.8; the profiler works for 0.5 ms between them, and for
 -- 0.5 after them until it waits for the device. Calls of its own may begin within a step.

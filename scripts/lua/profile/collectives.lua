@@ -137,7 +137,8 @@ local function activity(r, before, met)
     while i <= #r.host and r.host[i].start < call do
         local e = r.host[i]
         add(sums, between(r.host[i - 1], e), at, e.start)
-        local key = e.kind == "wait" and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
+        local line = e.kind == "wait" and e.file
+        local key = line and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
         local met_others = e.why == "collective" or e.collective
         add(sums, key, math.max(met_others and over or from, e.start), math.min(call, e.stop))
         at = math.max(at, e.stop)

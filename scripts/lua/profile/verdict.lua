@@ -42,6 +42,10 @@ local SAMPLED <const> = "its functions and lines have rows of their own in the t
     move work out of the loop, or to a loader's workers"
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
+local HAS <const> = "%s has %s of it: %s"
+local ALL_RANKS <const> = "; the traces of all ranks together (gpush analyze rank*.json) say \z
+    which one the others waited for"
+
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
 -- or the record does not tell.
 local function small(row)
@@ -325,12 +329,17 @@ local function verdict(prof, rank)
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
-            row.advice = row.sampled and ("%s has %s of it: %s"):format(place(row),
-                time(row.most), MOVE) or MOVE
+            row.advice = row.sampled and HAS:format(place(row), time(row.most), MOVE) or MOVE
         elseif row.cause == "script" then
             row.advice = naming(prof) or row.advice
         end
         if row.cause == "script" and list.sampled and not prof.foreign then row.advice = SAMPLED end
+        if row.cause == "loader" and row.sampled then
+            row.advice = HAS:format(place(row), time(row.most), row.advice)
+        end
+        if row.cause == "collectives" and prof.foreign and not row.rank then
+            row.advice = row.advice .. ALL_RANKS
+        end
         if row.cause == "cpu" then row.advice = small_ops(row, prof) or row.advice end
         if row.cause == "kernels" then
             row.advice = small(row)

@@ -46,16 +46,23 @@ END
 printf '#!/bin/sh\necho "%s/${PYTHON-none};%s/none"\n' "$scratch" "$scratch" >"$scratch/bin/python3"
 chmod +x "$scratch/bin/python3"
 
+cmakes=$(dirname "$(command -v cmake)")
 # asked TOOLKIT [OPTION]: what it says, with the scratch folder as @; nothing of this machine's own
 asked() {
     rm -rf "$scratch/build"
-    PATH=$scratch/bin:$PATH cmake -S "$scratch/project" -B "$scratch/build" -DCUDAToolkit_ROOT="$scratch/$1" \
-        -DCMAKE_IGNORE_PATH="/usr/local/lib;/usr/local/lib64;/usr/local/cuda/lib64" "${@:2}" >"$scratch/out" 2>&1 || cat "$scratch/out"
+    PATH=$scratch/bin:$cmakes:/usr/bin:/bin cmake -S "$scratch/project" -B "$scratch/build" -DCUDAToolkit_ROOT="$scratch/$1" \
+        -DCMAKE_IGNORE_PATH="/usr/local/bin;/usr/local/lib;/usr/local/lib64;/usr/local/cuda/lib64" "${@:2}" >"$scratch/out" 2>&1 || cat "$scratch/out"
     sed "s|$scratch|@|g" "$scratch/build/said"
 }
 
-tap_is "$(asked nowhere -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)" "no CUDA toolkit was found, by nvcc on PATH, CUDA_PATH or /usr/local/cuda; CUDA 12.4 or newer is needed" \
-    "no toolkit"
+if [ -e /usr/bin/nvcc ]; then tap_skip "there is an nvcc beside the C compiler"
+else
+    tap_is "$(asked nowhere -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)" "no CUDA toolkit was found, by nvcc on PATH, CUDA_PATH or /usr/local/cuda; CUDA 12.4 or newer is needed" \
+        "no toolkit"
+fi
+toolkit bare 13.0.88
+tap_is "$(asked bare -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)" \
+    "the CUDA toolkit of @/bare/bin/nvcc lacks cuda_runtime.h or libcudart.so: install the whole toolkit" "a compiler alone"
 # shellcheck disable=SC2086 # words
 for version in 11.8.89 12.0.140 12.3.107; do
     toolkit old-$version $version $all

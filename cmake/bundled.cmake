@@ -11,8 +11,7 @@ if(GPUSH_VECTOR_MATH)
     foreach(isa ${ISAS})
         target_compile_definitions(kernels_${isa} PRIVATE GP_VECTOR_MATH)
     endforeach()
-    # Before libmvec, which has functions of the same names: the loader, where it finds them there first,
-    # crashes over those that this library calls itself.
+    # before libmvec, which has functions of the same names
     target_link_options(core INTERFACE LINKER:--no-as-needed,${GPUSH_VECTOR_MATH})
     target_link_options(module PRIVATE LINKER:--no-as-needed,${GPUSH_VECTOR_MATH})
 endif()

@@ -27,6 +27,5 @@ set(OPENBLAS_LIBRARY ${deps}/lib/libopenblas.a CACHE FILEPATH "")
 set(GPUSH_DNNL ${deps}/lib/libdnnl.a CACHE STRING "")
 # What the two archives need; libgfortran as code of its own, which is little of it.
 set(GPUSH_BLAS_NEEDS ${runtime}/libgfortran.a stdc++ gomp m CACHE STRING "")
-# What libmvec has since glibc 2.35.
-set(GPUSH_VECTOR_MATH ${libraries}/libsleefgnuabi.so CACHE FILEPATH "")
+set(GPUSH_VECTOR_MATH ${deps}/lib/libgpush_vector.so CACHE FILEPATH "")
 set(GPUSH_BUNDLED ON CACHE BOOL "")

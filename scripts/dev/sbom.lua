@@ -155,10 +155,10 @@ end
 for line in parts and io.lines(parts) or function() end do
     local name, is, release, how, licence = line:match "^(.-)\t(.-)\t(.-)\t(.-)\t(.+)$"
     assert(licence, parts .. " has a line that is not five words by tabs: " .. line)
-    local as_is = release == "root"
+    local as_is = release == "root" or release == "here"
     list_package(name, is, as_is and "amd64" or "source", how, {
         supplier = "Organization: Debian", licenseDeclared = licence,
-        sourceInfo = as_is and "Debian's package of bullseye, as it is"
+        sourceInfo = as_is and "Debian's package, as it is"
             or "built from Debian's source of " .. release })
 end
 local brought, wanted = {}, {}

@@ -1,5 +1,5 @@
 /* The functions that formulas in ops.def may use, for float, double, int32_t and int64_t;
- * vectorised by glibc's libmvec, or by SLEEF where GPUSH_VECTOR_MATH is set; exp is our own. */
+ * vectorised by glibc's libmvec (or by GPUSH_VECTOR_MATH) where it has them; exp is our own. */
 #ifndef GP_CPU_MATH_H
 #define GP_CPU_MATH_H
 

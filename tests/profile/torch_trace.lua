@@ -436,4 +436,20 @@ load(large, "large.json"):free()
 local took = os.clock() - clock
 t.ok(took < (os.getenv "GPUSH_SAN" ~= "" and 20 or 1.5),
     ("109,000 events are loaded in %.2f s"):format(took))
+-- A step that an optimizer's hook begins, as gpush record does, begins at the optimizer's end, and
+-- the one before ends there.
+do
+    local r = made.trace()
+    r:region("ProfilerStep#1", 100, 150)
+    r:op("aten::add", 110, 20)
+    r:region("Optimizer.step#SGD.step", 200, 60)
+    r:op("aten::add_", 210, 30)
+    r:region("ProfilerStep#2", 250, 200)
+    r:op("aten::mul", 300, 50)
+    local p, row = load(r), {}
+    for _, it in ipairs(p:rows()) do row[it.name] = it end
+    t.is({ row["Optimizer.step#SGD.step"].cpu_time_total, row["ProfilerStep*"].cpu_time_total,
+        row["ProfilerStep*"].count }, { 60000, 350000, 2 }, "steps by an optimizer's hook")
+end
+
 t.done()

@@ -80,9 +80,10 @@ void gp_kineto_free(kineto *k);
 void gp_kineto_extent(const kineto *k, int64_t *t0, int64_t *t1);
 /* Whether the host did it. */
 bool gp_kineto_on_host(const kineto_event *e);
-/* Sorts k's events, those of the host by thread and time, then the devices', and its threads, the
- * main one first: lists of their numbers, malloc'd also where it fails, without memory. */
-bool gp_kineto_sort(const kineto *k, int **events, int **threads);
+/* Moves the steps that an optimizer's hook began, and sorts k's events, those of the host by thread
+ * and time, then the devices', and its threads, the main one first: lists of their numbers,
+ * malloc'd also where it fails, without memory. */
+bool gp_kineto_sort(kineto *k, int **events, int **threads);
 /* Adds k's events as those of a rank to p, with their times moved by `shift` ns, and advances *ids,
  * the ids given so far. several: p has other ranks, too. False with a message. */
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);

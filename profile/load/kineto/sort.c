@@ -1,6 +1,7 @@
 /* The order in which events of a trace are added to a record, and the time that they span. */
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/load/kineto/kineto.h"
 
@@ -44,7 +45,34 @@ static bool before(const kineto_thread *x, const kineto_thread *y) {
     return x->events > y->events;
 }
 
-bool gp_kineto_sort(const kineto *k, int **events, int **threads) {
+static bool is_optimizer(const kineto_event *e) {
+    return e->kind == KINETO_REGION && !strncmp(e->name, "Optimizer.step#", 15);
+}
+
+/* A step of the profiler's that was begun by a hook of an optimizer, as gpush record does, begins
+ * within that: it is moved to the optimizer's end, and so is the end of the step before. Whether
+ * any was. */
+static bool align_steps(const kineto *k, const int *order) {
+    kineto_event *step = NULL;
+    const kineto_event *optimizer = NULL;
+    bool moved = false;
+    for (int i = 0; i < k->n; i++) {
+        kineto_event *e = &k->event[order[i]];
+        if (!gp_kineto_on_host(e)) break;
+        if (optimizer && optimizer->thread != e->thread) optimizer = NULL, step = NULL;
+        if (is_optimizer(e)) optimizer = e;
+        if (e->kind != KINETO_REGION || !gp_kineto_is_step(e->name)) continue;
+        int64_t end = optimizer ? optimizer->t0 + optimizer->dur : e->t0;
+        if (end > e->t0 && end < e->t0 + e->dur) {
+            if (step && step->t0 + step->dur <= e->t0) step->dur = end - step->t0;
+            e->dur -= end - e->t0, e->t0 = end, moved = true;
+        }
+        step = e;
+    }
+    return moved;
+}
+
+bool gp_kineto_sort(kineto *k, int **events, int **threads) {
     int *rank_of = calloc((size_t)k->nthreads + 1, sizeof *rank_of);
     int *thread = *threads = malloc(((size_t)k->nthreads + 1) * sizeof *thread);
     int *order = *events = malloc(((size_t)k->n + 1) * sizeof *order);
@@ -57,7 +85,10 @@ bool gp_kineto_sort(const kineto *k, int **events, int **threads) {
     }
     for (int i = 0; ok && i < k->nthreads; i++) rank_of[thread[i]] = i;
     for (int i = 0; ok && i < k->n; i++) order[i] = i;
-    if (ok) qsort_r(order, (size_t)k->n, sizeof *order, compare_events, &(sorting){k, rank_of});
+    sorting by = {k, rank_of};
+    if (ok) qsort_r(order, (size_t)k->n, sizeof *order, compare_events, &by);
+    if (ok && align_steps(k, order))
+        qsort_r(order, (size_t)k->n, sizeof *order, compare_events, &by);
     free(rank_of);
     return ok;
 }

@@ -85,6 +85,16 @@ table.sort(queued)
 t.is(queued, { "gloo:all_reduce by c10d::allreduce_", "gloo:broadcast by c10d::broadcast_" },
     "which op queued which")
 
+-- The threads that run collectives wait for the next one, and a timer for its time: not for those.
+r = step(4040)
+step(4040, 10000, r)
+r:op("aten::clone", 500, 3, nil, RUNNER)
+r:op("aten::clone", 14042, 3, nil, RUNNER)
+r:python("threading.py(331): wait", 100, 15000, nil, RUNNER + 1)
+p = load(r)
+waits = p:sync()
+t.is({ waits.count, waits.waited }, { 2, 4000000 }, "two waits, of the main thread alone")
+
 -- Two ranks, whose second one comes 1 ms later to the all_reduce: they are replayed together.
 local first, second = step(4040), made.trace { no_device = true }
 first.rank, second.rank = 0, 1

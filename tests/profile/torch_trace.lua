@@ -452,4 +452,18 @@ do
         row["ProfilerStep*"].count }, { 60000, 350000, 2 }, "steps by an optimizer's hook")
 end
 
+-- The profiler loads modules after it has begun to record, within the frames of the program: the
+-- record begins with the step that follows. Where the program ran before that, it stays.
+for _, before in ipairs { false, true } do
+    local r = made.trace()
+    r:python("train.py(3): main", 0, 2000)
+    if before then r:python("train.py(9): work", 1, 400) end
+    r:python("torch/profiler/profiler.py(1520): step", before and 500 or 1, before and 501 or 1000)
+    r:region("ProfilerStep#1", 990, 500)
+    r:python("train.py(5): step", 1010, 400, "train.py:4")
+    r:op("aten::mm", 1050, 100)
+    local p = load(r)
+    t.is(p.wall_ns, before and 2000000 or 1010000, "without the profiler's start")
+end
+
 t.done()

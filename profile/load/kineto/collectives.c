@@ -24,6 +24,8 @@ typedef struct finder {
     int *order, *thread; /* as gp_kineto_sort sets them */
     int *run;            /* collectives, by their ends */
     int nrun;
+    bool *runs;   /* by thread: it runs collectives, and waits for the next one */
+    bool has_ops; /* the thread has any: one without waits for something else, as a timer does */
     moment *moment;
     kineto_event *wait;
     int nmoments, nwaits;
@@ -104,10 +106,11 @@ static int by_time(const void *a, const void *b) {
 static void gather(finder *f, int *i) {
     const kineto *k = f->k;
     int thread = k->event[f->order[*i]].thread;
-    f->nmoments = 0;
+    f->nmoments = 0, f->has_ops = false;
     for (; *i < k->n; (*i)++) {
         const kineto_event *e = &k->event[f->order[*i]];
         if (!gp_kineto_on_host(e) || e->thread != thread) break;
+        f->has_ops |= e->kind == KINETO_OP;
         int collective = queues(e), op = e->kind == KINETO_OP && !collective;
         if (!strncmp(e->name, "autograd::", 10))
             op = 0; /* they call what the script has hooked in */
@@ -153,7 +156,8 @@ static void find_waits(finder *f) {
         for (int m = 0; m + 1 < f->nmoments; m++) {
             int64_t a = f->moment[m].t, b = f->moment[m + 1].t;
             op += f->moment[m].op, collective += f->moment[m].collective;
-            if (b > a && !op) add_wait(f, thread, a, b, collective > 0);
+            if (b > a && !op && f->has_ops && !f->runs[thread])
+                add_wait(f, thread, a, b, collective > 0);
         }
     }
 }
@@ -174,7 +178,8 @@ static bool find(finder *f, int *op) {
     kineto *k = f->k;
     int nop = 0;
     for (int i = 0; i < k->n; i++) {
-        if (k->event[i].kind == KINETO_COLLECTIVE) f->run[f->nrun++] = i;
+        if (k->event[i].kind == KINETO_COLLECTIVE)
+            f->run[f->nrun++] = i, f->runs[k->event[i].thread] = true;
         if (queues(&k->event[i])) op[nop++] = i;
     }
     qsort_r(f->run, (size_t)f->nrun, sizeof *f->run, compare_starts, k);
@@ -196,11 +201,13 @@ bool gp_kineto_collectives(kineto *k) {
     f.run = malloc(n * sizeof *f.run);
     f.moment = malloc(2 * n * sizeof *f.moment);
     f.wait = malloc(2 * n * sizeof *f.wait);
-    bool ok = op && f.run && f.moment && f.wait && find(&f, op);
+    f.runs = calloc((size_t)k->nthreads + 1, sizeof *f.runs);
+    bool ok = op && f.runs && f.run && f.moment && f.wait && find(&f, op);
     free(op);
     free(f.run);
     free(f.moment);
     free(f.wait);
+    free(f.runs);
     free(f.order);
     free(f.thread);
     return ok || gp_json_fail(k->j, "out of memory");

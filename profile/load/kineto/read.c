@@ -167,7 +167,8 @@ static bool add_event(kineto *k, const kineto_fields *f, kineto_kind kind) {
     k->clamped += f->dur < 0;
     if (kind == KINETO_KERNEL) set_waves(e, f);
     if (kind == KINETO_SYNC) e->bytes = f->waits_for, e->at = f->record;
-    if (kind == KINETO_COLLECTIVE) return e->device = -1, true;
+    if (kind == KINETO_COLLECTIVE)
+        return e->device = -1, (e->thread = thread_of(k, &f->pid, &f->tid)) >= 0;
     if (on_device(kind)) return set_stream(e, f), true;
     if (kind == KINETO_MEMORY) set_memory(k, e, f);
     return set_host(k, e, f);
@@ -298,6 +299,40 @@ static void end_regions(kineto *k) {
     }
 }
 
+/* When the recorded program goes on after the profiler has begun to record: in its own frames,
+ * which Python's others enclose, it loads modules for a second and more. INT64_MIN: it is not
+ * there. */
+static int64_t end_of_start(const kineto *k) {
+    int64_t begin = INT64_MAX, end = INT64_MIN, step = INT64_MAX;
+    for (int i = 0; i < k->n; i++) {
+        const kineto_event *e = &k->event[i];
+        if (e->kind != KINETO_PYTHON || !gp_kineto_is_profiling(e->name) || e->t0 >= begin)
+            continue;
+        begin = e->t0, end = e->t0 + e->dur;
+    }
+    for (int i = 0; i < k->n; i++) {
+        const kineto_event *e = &k->event[i];
+        bool is_step = e->kind == KINETO_REGION && gp_kineto_is_step(e->name);
+        if (is_step && e->t0 > begin && e->t0 < end && e->t0 < step) step = e->t0;
+        if (e->t0 < begin && e->t0 + e->dur <= begin) return INT64_MIN; /* the program ran before */
+    }
+    if (step < end) end = step;
+    for (int i = 0; i < k->n; i++)
+        if (k->event[i].kind != KINETO_PYTHON && k->event[i].t0 < end) return INT64_MIN;
+    return end;
+}
+
+/* Leaves the profiler's start out: what began before that is over begins at its end. */
+static void leave_out_start(kineto *k) {
+    int64_t from = k->has_stacks ? end_of_start(k) : INT64_MIN;
+    for (int i = 0; i < k->n; i++) {
+        kineto_event *e = &k->event[i];
+        if (e->t0 >= from) continue;
+        int64_t end = e->t0 + e->dur;
+        e->t0 = from, e->dur = end > from ? end - from : 0;
+    }
+}
+
 bool gp_kineto_read(kineto *k) {
     bool found, ok;
     k->rank = -1;
@@ -312,6 +347,7 @@ bool gp_kineto_read(kineto *k) {
     if (!found)
         return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
     end_regions(k);
+    leave_out_start(k);
     if (!gp_kineto_collectives(k)) return false;
     if (k->base < 0 || k->base > (int64_t)1 << TIME_BITS) k->base = 0, k->has_base = false;
     if (!k->n && k->wrong)

@@ -253,17 +253,20 @@ static bool read_all(gp_json *j, int n, gp_prof *p, trace *t) {
 /* Notes at each wait how much work was queued. Memory that is given back waits only for that. */
 static bool count_drained(gp_prof *p) {
     gp_usage *u = gp_usage_new(p);
+    bool ok = true;
     if (!u) return false;
     for (gp_track *t = p->host; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             if (r->kind != GP_REC_WAIT) continue;
             r->bytes = (int64_t)gp_wait_cost_of(u, t->rank, r).drained;
-            if (r->why == GP_WHY_alloc && !r->bytes) r->kind = GP_REC_CALL, r->why = 0;
+            if (r->why != GP_WHY_alloc || r->bytes) continue;
+            r->kind = GP_REC_CALL, r->why = 0;
+            ok = ok && (r->name = gp_intern_add(p->names, r->name, strlen(r->name)));
         }
     }
     gp_usage_free(u);
-    return true;
+    return ok || gp_fail("profile.load: out of memory");
 }
 
 static bool build_all(trace *t, int n, gp_prof *p) {

@@ -113,6 +113,19 @@ static bool awaits_collective(const gp_timeline *t, const gp_step_at *s) {
     return known && gp_rec_is_collective(t->command[s->command].rec);
 }
 
+/* A wait for a collective on the record: what it took after that had ended. */
+static void add_joining(ledger *l, const gp_step_at *s) {
+    const gp_command *c = &l->t->command[s->command];
+    uint64_t ended = c->end > s->t ? c->end : s->t, ns = s->t1 > ended ? s->t1 - ended : 0;
+    add(l, GP_CAUSE_collectives, s->rec, NULL, s->t, ns);
+    if (ns && l->ok) l->part[l->n - 1].times = 0; /* it counts as that */
+}
+
+/* Any other wait. */
+static void add_wait(ledger *l, const gp_rec *wait) {
+    add(l, gp_wait_cause(wait), wait, NULL, wait->t0, gp_rec_end(l->t->p, wait) - wait->t0);
+}
+
 static void add_steps(ledger *l) {
     const gp_timeline *t = l->t;
     gp_host_activity part = GP_HOST_SCRIPT;
@@ -126,9 +139,8 @@ static void add_steps(ledger *l) {
         at = s->t1;
         if (s->kind == GP_STEP_OWNER) part = s->part, op = s->rec;
         else if (s->kind == GP_STEP_TAKE) add(l, GP_CAUSE_loader, s->rec, NULL, s->t, s->t1 - s->t);
-        else if (!awaits_collective(t, s))
-            add(l, gp_wait_cause(s->rec), s->rec, NULL, s->t,
-                gp_rec_end(t->p, s->rec) - s->rec->t0);
+        else if (awaits_collective(t, s)) add_joining(l, s);
+        else add_wait(l, s->rec);
     }
 }
 

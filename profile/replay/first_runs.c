@@ -1,6 +1,7 @@
 /* Finds first runs that set something up: of runs that are alike, the first ones, where they take
  * many times what the others do: several, as a line may call an op of several sizes. Of these a
- * large one is no first use, since it comes again. */
+ * large one is no first use, since it comes again. An op that the host computes has one first use,
+ * not one for each line or shape: a later run that is slow had lost its processor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,14 +51,25 @@ static void find(const gp_run *run, int n, uint64_t *list,
     }
 }
 
+/* When the first of the runs began that have the op's name of the first in the list. */
+static uint64_t first_of_name(const gp_run *run, int n) {
+    uint64_t first = run->t0;
+    for (int i = 1; i < n && !strcmp(run[i].op->name, run->op->name); i++)
+        if (run[i].t0 < first) first = run[i].t0;
+    return first;
+}
+
 bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64_t, void *),
                         void *with) {
     uint64_t *list = malloc(((size_t)n + 1) * sizeof *list);
     if (!list) return false;
     qsort(run, (size_t)n, sizeof *run, by_likeness_and_time);
+    uint64_t first = UINT64_MAX;
     for (int i = 0, k; i < n; i = k) {
+        if (!i || strcmp(run[i].op->name, run[i - 1].op->name) != 0)
+            first = first_of_name(run + i, n - i);
         for (k = i + 1; k < n && !by_likeness(&run[i], &run[k]);) k++;
-        find(run + i, k - i, list, found, with);
+        if (run[i].kernel || run[i].t0 == first) find(run + i, k - i, list, found, with);
     }
     free(list);
     return true;

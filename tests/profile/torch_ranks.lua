@@ -121,4 +121,20 @@ t.is({ list[1].op, list[1].last, list[1].meanwhile, list[1].excess },
 t.is({ list[2].op, list[2].last, list[2].meanwhile, list[2].excess },
     { "c10d::broadcast_", 1, "between c10d::allreduce_ and aten::add", 70000 },
     "what counts is what ranks did since all had come to the collective before")
+-- Two ranks that are the same to the microsecond: none was late, and nothing took it longer.
+local function same(rank)
+    local r = made.trace { rank = rank, device = rank, pid = 70 + rank }
+    for k = 0, 3 do
+        r:op("aten::mm", 1000 * k, 20)
+        r:kernel("gemm", 1000 * k + 20, 500, r:call("cudaLaunchKernel", 1000 * k + 5, 5))
+        r:op("c10d::allreduce_", 1000 * k + 30, 20)
+        r:kernel("ncclDevKernel_AllReduce", 1000 * k + 520, 300,
+            r:call("cudaLaunchKernel", 1000 * k + 32, 5))
+    end
+    return r
+end
+for _, row in ipairs(ranks(same(0), same(1)):collectives()) do
+    t.is({ row.waited, row.excess, row.meanwhile }, { 0, 0 }, "no rank was late")
+end
+
 t.done()

@@ -185,4 +185,38 @@ for _, calls in ipairs { true, false } do
 end
 
 os.remove(path)
+-- Devices that are busy for all of five steps of 1 ms, on two streams whose order the trace does not
+-- tell: the host's 3 % do not dominate, and what most of the time is, collectives, gets its advice.
+r = made.trace()
+for k = 0, 4 do
+    local at = 1000 * k
+    r:op("aten::mm", at, 30)
+    r:kernel("gemm", at + 30, 300, r:call("cudaLaunchKernel", at + 5, 20))
+    r:op("c10d::allreduce_", at + 35, 20)
+    r:call("cudaStreamWaitEvent", at + 36, 2)
+    r:kernel("ncclDevKernel_AllReduce", at + 330, 700, r:call("cudaLaunchKernel", at + 40, 10), 20)
+    r:op("aten::item", at + 60, 900)
+    r:call("cudaStreamSynchronize", at + 70, 880)
+end
+local verdict = load(r):verdict()
+t.is({ verdict.cause, verdict.together and verdict.together.cause },
+    { "collectives", "collectives" }, "the devices' work")
+t.ok(verdict:head():find("collectives: compute beside them", 1, true), "its advice", verdict:head())
+
+-- The sixth add_ of a run on the CPU takes 19 ms, the others 5 us: it had lost its processor, and
+-- sets nothing up. The first one would.
+for _, slow in ipairs { 6, 1 } do
+    r = made.trace { no_device = true }
+    local at = 0
+    for k = 1, 32 do
+        local ns = k == slow and 19000 or 5
+        local dims = k < 6 and "[[8], [8]]" or "[[9, 9], [9, 9]]"
+        r:op("aten::add_", at, ns,
+            { ["Input Dims"] = dims, ["Input type"] = '["float", "float"]' })
+        at = at + ns + 3
+    end
+    local by = owed(r)
+    t.is(by.setup ~= nil, slow == 1, "run " .. slow)
+end
+
 t.done()

@@ -17,14 +17,14 @@ static bool begins(const char *p, size_t n, const char *word) {
  * modules that its frames commonly pass through. */
 static bool is_standard(const char *file, size_t n) {
     static const char *const modules[] = {
-        "abc.py",      "argparse.py",    "ast.py",       "asyncio/",      "bdb.py",
-        "codecs.py",   "collections/",   "concurrent/",  "contextlib.py", "copy.py",
-        "ctypes/",     "dataclasses.py", "enum.py",      "functools.py",  "gzip.py",
-        "importlib/",  "inspect.py",     "json/",        "logging/",      "multiprocessing/",
-        "pathlib.py",  "pickle.py",      "queue.py",     "random.py",     "re.py",
-        "re/",         "runpy.py",       "selectors.py", "socket.py",     "subprocess.py",
-        "tempfile.py", "threading.py",   "traceback.py", "typing.py",     "warnings.py",
-        "weakref.py"};
+        "abc.py",        "argparse.py",    "ast.py",       "asyncio/",      "bdb.py",
+        "codecs.py",     "collections/",   "concurrent/",  "contextlib.py", "copy.py",
+        "ctypes/",       "dataclasses.py", "enum.py",      "functools.py",  "gzip.py",
+        "importlib/",    "inspect.py",     "json/",        "logging/",      "multiprocessing/",
+        "pathlib.py",    "pickle.py",      "queue.py",     "random.py",     "re.py",
+        "re/",           "runpy.py",       "selectors.py", "signal.py",     "socket.py",
+        "subprocess.py", "tempfile.py",    "threading.py", "traceback.py",  "typing.py",
+        "warnings.py",   "weakref.py"};
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
         size_t m = strlen(modules[i]);
         bool folder = modules[i][m - 1] == '/';
@@ -38,8 +38,9 @@ static bool is_library(const char *file, size_t n) {
     return is_standard(file, n) || begins(file, n, "<") || begins(file, n, "torch/") ||
            contains(file, n, "/torch/") || begins(file, n, "triton/runtime/") ||
            begins(file, n, "triton/compiler/") || begins(file, n, "triton/testing.py") ||
-           contains(file, n, "site-packages") || contains(file, n, "dist-packages") ||
-           contains(file, n, "/lib/python3") || !contains(file, n, ".py");
+           contains(file, n, "/gpush_record/") || contains(file, n, "site-packages") ||
+           contains(file, n, "dist-packages") || contains(file, n, "/lib/python3") ||
+           !contains(file, n, ".py");
 }
 
 /* A file's n bytes and the digits of a line; false where they are none, or of a library, and

@@ -144,7 +144,7 @@ bool gp_kineto_is_profiler(const char *frame) {
 }
 
 bool gp_kineto_is_profiling(const char *frame) {
-    return strstr(frame, "torch/profiler/profiler.py(") != NULL;
+    return strstr(frame, "torch/profiler/profiler.py(") || strstr(frame, "/gpush_record/");
 }
 
 bool gp_kineto_is_data(const char *frame) { return strstr(frame, "torch/utils/data/") != NULL; }

@@ -219,7 +219,7 @@ local function conclude(row)
     end
     row.last, row.times_last, row.late = worst.rank, worst.count, worst.late
     local best
-    for key, ns in pairs(worst.excess) do
+    for key, ns in pairs(worst.late > 0 and worst.excess or {}) do
         if ns > 0 and (not best or ns > worst.excess[best]
             or ns == worst.excess[best] and key < best) then best = key end
     end

@@ -11,6 +11,7 @@ local replay = registry["gpush.replay"]
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
 local NOTHING <const> = 5e-4 -- of it: less is said as 0, where other work takes most of its place
 local BUSY <const> = 0.9     -- of it
+local VAGUE <const> = 0.1    -- of it: less does not dominate what devices do, where that is unknown
 local NAME <const> = 60      -- characters of a kernel's name
 local ADVISED <const> = 3    -- causes with advice
 
@@ -182,7 +183,8 @@ local STREAMS <const> = "since the trace does not say what streams waited for"
 local function together(list)
     local known = list.devices >= LITTLE * list.wall
     local busy = list.busy >= BUSY * list.wall and (known or list.vague)
-    return not list.untold and busy and list[1].share < LITTLE and work_of(list)[1] or nil
+    local least = list.vague and VAGUE or LITTLE
+    return not list.untold and busy and list[1].share < least and work_of(list)[1] or nil
 end
 
 -- What is said then.
@@ -377,10 +379,10 @@ local function verdict(prof, rank)
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)
     list.together = together(list)
-    if list.together and prof.foreign then
+    if list.together and list.together.cause == "kernels" and prof.foreign then
         list.together.advice = by_kind(prof) or list.together.advice
     end
-    list.cause = list.cause or list.together and list.together.cause
+    list.cause = list.together and list.together.cause or list.cause
     list.sentence = conclude(list, prof)
     return setmetatable(list, Verdict)
 end

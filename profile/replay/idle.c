@@ -7,6 +7,7 @@
 #include "profile/replay/path.h"
 #include "profile/replay/replay.h"
 #include "profile/replay/timeline.h"
+#include "profile/show/usage.h"
 #include "profile/sync/sync.h"
 
 /* ---- spans ---- */
@@ -46,10 +47,12 @@ static gp_busy_span *spans_of(const gp_timeline *t, bool (*is)(const gp_command 
     return s;
 }
 
-static bool is_any(const gp_command *c, const void *with) { return c != with; }
+static bool is_device(const gp_command *c, const void *with) {
+    return c != with && !gp_rec_runs_on_host(c->rec);
+}
 
 bool gp_timeline_read_busy(gp_timeline *t) {
-    return (t->busy = spans_of(t, is_any, NULL, &t->nbusy)) != NULL;
+    return (t->busy = spans_of(t, is_device, NULL, &t->nbusy)) != NULL;
 }
 
 bool gp_timeline_ran(const gp_timeline *t, bool (*is)(const gp_command *, const void *),
@@ -106,6 +109,7 @@ static int gather(const gp_timeline *t, edge *e) {
     int n = 0;
     for (int i = 0; i < t->ncommands; i++) {
         const gp_command *c = &t->command[i];
+        if (gp_rec_runs_on_host(c->rec)) continue; /* no device does it */
         n = add(e, n, LAUNCHED, c->launch < c->rec->t0 ? c->launch : c->rec->t0, c->end);
         n = add(e, n, c->rec->kind == GP_REC_MOVED ? COPY : KERNEL, c->rec->t0, c->end);
     }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/show/usage.h"
+
 /* A wait may end this long before a command's own report says that it had: clocks of devices are
  * aligned to a few us. */
 enum { CLOCK_ERROR = 5000, AROUND = 256 };
@@ -255,6 +257,7 @@ static void set_setup(const builder *b, gp_command *c) {
 
 /* Once its lags are known: what of them, after the call, was nobody's. */
 static void set_delay(const gp_timeline *t, gp_command *c) {
+    if (gp_rec_runs_on_host(c->rec)) return; /* a thread begins it when it wakes */
     uint64_t t0 = c->rec->t0, from = c->lag[c->gate] > 0 ? t0 - (uint64_t)c->lag[c->gate] : t0;
     uint64_t called = c->host ? least(gp_rec_end(t->p, c->host), t0) : c->launch;
     c->delay = gp_timeline_idle(t, most(from, called), t0);

@@ -95,6 +95,17 @@ p = load(r)
 waits = p:sync()
 t.is({ waits.count, waits.waited }, { 2, 4000000 }, "two waits, of the main thread alone")
 
+-- Beside a device: it is busy for 100 us of the 4 ms that the host waits for a barrier, idle then.
+r = made.trace()
+r:op("aten::mm", 0, 10)
+r:kernel("gemm", 20, 100, r:call("cudaLaunchKernel", 2, 5))
+r:op("c10d::barrier", 100, 3900, { ["External id"] = 9 })
+r:region("gloo:barrier", 150, 3840, RUNNER)
+p = load(r)
+local idle = p:idle()
+t.is({ idle.kernels, idle.waiting, p:verdict().busy }, { 100000, 3850000, 100000 },
+    "a device is not busy with them")
+
 -- Two ranks, whose second one comes 1 ms later to the all_reduce: they are replayed together.
 local first, second = step(4040), made.trace { no_device = true }
 first.rank, second.rank = 0, 1

@@ -14,6 +14,7 @@ typedef struct kineto_open {
     const gp_stack *base, *stack; /* PYTHON: the lines that called, and with its own */
     const char *module;           /* PYTHON: "Net_0.Linear_1", the module that runs; NULL */
     int python, region;           /* the innermost open ones, itself included; -1: none */
+    bool profiles;                /* PYTHON: within the profiler's own work */
     bool reads;                   /* OP: it has been noted as what would wait on a card */
 } kineto_open;
 

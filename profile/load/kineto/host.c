@@ -53,6 +53,7 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
         o->module = gp_kineto_module(b->k, in ? in->module : NULL, e->name);
         o->stack = join(b, lines ? e->stack : NULL, own, o->module, o->base);
         o->python = b->depth;
+        o->profiles = (in && in->profiles) || gp_kineto_is_profiling(e->name);
     }
     b->depth++;
 }

@@ -154,7 +154,8 @@ static bool add_event(kineto *k, const kineto_fields *f, kineto_kind kind) {
     kineto_event *e = name ? new_event(k) : NULL;
     if (!e) return false;
     if (kind == KINETO_OP && gp_kineto_is_region(name)) kind = KINETO_REGION;
-    if (kind == KINETO_REGION && gp_kineto_is_collective(name)) kind = KINETO_COLLECTIVE;
+    bool names = kind == KINETO_REGION || kind == KINETO_OP;
+    if (names && gp_kineto_is_collective(name)) kind = KINETO_COLLECTIVE;
     *e = (kineto_event){.t0 = f->ts,
                         .dur = f->dur < 0 ? 0 : f->dur,
                         .name = name,

@@ -65,8 +65,8 @@ static bool go_on(kineto_builder *b, int64_t t) {
     int python = kineto_python_at(b, b->depth, b->at);
     const kineto_event *op = op_at(b, b->at);
     const kineto_event *function = op ? NULL : function_at(b, python, b->at);
-    bool profiles = python >= 0 && kineto_runs_in(b, gp_kineto_is_profiling, b->at);
-    const gp_stack *stack = function && !profiles ? b->open[python].stack : NULL;
+    bool script = function && !b->open[python].profiles;
+    const gp_stack *stack = script ? b->open[python].stack : NULL;
     if (stack && !stack->n) stack = NULL;
     bool same = stack == b->script && (!stack || function->name == b->function->name);
     if (!same && !kineto_script_flush(b)) return false;

@@ -96,6 +96,11 @@ void gp_rows_limit(gp_rows *r, int limit) {
     r->n -= n - limit - 1;
 }
 
+const char *gp_line_text(int line, char buf[12]) {
+    snprintf(buf, 12, "%d", line);
+    return line ? buf : "?";
+}
+
 char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
     size_t at = 0;
     if (n) *buf = 0;
@@ -103,9 +108,10 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
         char file[120], in[61] = "";
         const gp_frame *f = &s->frame[i];
         if (f->function) gp_safe_text(f->function, in, sizeof in);
-        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d%s%s%s", i ? " < " : "",
-                               gp_safe_text(f->file, file, sizeof file), f->line, *in ? " (" : "",
-                               in, *in ? ")" : "");
+        char line[12];
+        at += (size_t)snprintf(buf + at, n - at, "%s%s:%s%s%s%s", i ? " < " : "",
+                               gp_safe_text(f->file, file, sizeof file),
+                               gp_line_text(f->line, line), *in ? " (" : "", in, *in ? ")" : "");
     }
     return buf;
 }
@@ -118,7 +124,7 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                                         "[profiler]",
                                         "[unattributed]",
                                         "[other rows]"};
-    char text[200];
+    char text[200], line[12];
     bool kernel = r->group == GP_BY_KERNEL && row->rec && row->rec->kind == GP_REC_KERNEL;
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
     else if (kernel && row->rec->kernel) gp_safe_text(row->rec->kernel, buf, n);
@@ -129,7 +135,8 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                      buf, n);
     else if (r->group != GP_BY_LINE) gp_safe_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
     else if (row->rec->file)
-        snprintf(buf, n, "%s:%d", gp_safe_text(row->rec->file, text, sizeof text), row->rec->line);
+        snprintf(buf, n, "%s:%s", gp_safe_text(row->rec->file, text, sizeof text),
+                 gp_line_text(row->rec->line, line));
     else snprintf(buf, n, "?");
     return buf;
 }

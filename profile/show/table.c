@@ -293,7 +293,7 @@ static void foot_of_lines(FILE *f, const table *t) {
     bool lines = t->r->group == GP_BY_LINE || t->r->samples;
     if (t->p->foreign && t->p->opts.stack && lines)
         fprintf(f, "A line is the one that calls or, where the trace does not have that, the first "
-                   "of its function, or the one at which the profiler began\n");
+                   "of its function; ? where the function ran already when the profiler began\n");
 }
 
 /* Says how the device's time adds up, and whether a device measured it. */

@@ -85,6 +85,9 @@ end
 --- Text as one line that a terminal shows: names may come from a file.
 fit.safe = safe
 
+--- "train.lua:8", or "train.py:?" where line is 0: a trace has the file alone.
+function fit.place(file, line) return ("%s:%s"):format(file, line > 0 and line or "?") end
+
 --- Nanoseconds, which may be below 0, as text: "1.500ms".
 function fit.time(ns)
     local size = math.abs(ns)
@@ -104,7 +107,7 @@ end
 
 --- What is said below the lines of another program's trace.
 fit.LINES = "a line is the one that calls or, where the trace does not have that, the first of \z
-    its function, or the one at which the profiler began"
+    its function; ? where the function ran already when the profiler began"
 
 --- What to write instead of a line that waited so often: that of a loop where it came once.
 function fit.advice(advice, times)

@@ -185,8 +185,8 @@ for _, calls in ipairs { true, false } do
 end
 
 os.remove(path)
--- Devices that are busy for all of five steps of 1 ms, on two streams whose order the trace does not
--- tell: the host's 3 % do not dominate, and what most of the time is, collectives, gets its advice.
+-- Devices that are busy for all of five steps of 1 ms, on two streams whose order is not in the
+-- trace: the host's 3 % do not dominate; what most of the time is, collectives, gets its advice.
 r = made.trace()
 for k = 0, 4 do
     local at = 1000 * k

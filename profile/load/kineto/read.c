@@ -323,7 +323,8 @@ static int64_t end_of_start(const kineto *k) {
     return end;
 }
 
-/* Leaves the profiler's start out: what began before that is over begins at its end. */
+/* Leaves the profiler's start out: what began before that is over begins at its end. Of the
+ * functions that ran, the trace has the line at which it began, which is where they are no more. */
 static void leave_out_start(kineto *k) {
     int64_t from = k->has_stacks ? end_of_start(k) : INT64_MIN;
     for (int i = 0; i < k->n; i++) {
@@ -331,6 +332,7 @@ static void leave_out_start(kineto *k) {
         if (e->t0 >= from) continue;
         int64_t end = e->t0 + e->dur;
         e->t0 = from, e->dur = end > from ? end - from : 0;
+        if (e->kind == KINETO_PYTHON && e->stack) e->stack = gp_kineto_without_line(k, e->stack);
     }
 }
 

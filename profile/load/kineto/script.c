@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/load/kineto/builder.h"
+#include "profile/show/rows.h"
 
 enum { LONGEST = 1000000000 }; /* ns of a sample, which a saved profile keeps in 32 bits */
 
@@ -33,8 +34,10 @@ static const kineto_event *function_at(const kineto_builder *b, int python, int6
 static const char *name_of(kineto_builder *b, const kineto_event *function) {
     const gp_frame *frame = &function->stack->frame[0];
     char text[400];
-    int n = snprintf(text, sizeof text, "%s (%s:%d)",
-                     frame->function ? frame->function : "<module>", frame->file, frame->line);
+    char line[12];
+    int n =
+        snprintf(text, sizeof text, "%s (%s:%s)", frame->function ? frame->function : "<module>",
+                 frame->file, gp_line_text(frame->line, line));
     n = n < (int)sizeof text ? n : (int)sizeof text - 1;
     const char *name = gp_intern_add(b->p->names, text, (size_t)n);
     if (!name) kineto_no_memory(b);

@@ -98,6 +98,15 @@ static const gp_stack *one(kineto *k, const char *text, size_t n,
     return intern(k, &s);
 }
 
+const gp_stack *gp_kineto_without_line(kineto *k, const gp_stack *s) {
+    gp_load_stack one = {.n = 1, .module = s->module};
+    one.frame[0] = s->frame[0];
+    one.frame[0].line = 0;
+    const gp_stack *kept = gp_load_intern_stack(k->names, &one);
+    if (!kept) gp_json_fail(k->j, "out of memory");
+    return kept;
+}
+
 const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n) {
     return one(k, text, n, read_frame);
 }

@@ -10,7 +10,7 @@ local function time(ns) return ("%.3fms"):format(ns / 1e6) end
 local function by_start(a, b) return a.start < b.start end
 
 local function place(e)
-    return e.file and ("%s:%d"):format(e.file, e.line) or e.name
+    return e.file and fit.place(e.file, e.line) or e.name
 end
 
 -- ---- the ranks' events ----
@@ -305,7 +305,7 @@ function Collectives.__tostring(list)
         "meanwhile", "excess" } }
     for i = 1, math.min(#list, SHOWN) do
         local r = list[i]
-        rows[i + 1] = { r.op, r.file and ("%s:%d"):format(r.file, r.line) or "-", r.count,
+        rows[i + 1] = { r.op, r.file and fit.place(r.file, r.line) or "-", r.count,
             time(r.waited), "rank " .. r.last, r.times_last, time(r.late), r.meanwhile or "-",
             time(r.excess) }
     end

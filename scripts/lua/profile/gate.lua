@@ -5,7 +5,7 @@
 -- --baseline.
 local require = ...
 local gpush, fail, save = require "gpush", require "fail", require "save"
-local lines = require "sync.baseline"
+local lines, fit = require "sync.baseline", require "fit"
 
 local FORM <const> = "gpush profile baseline 1"
 local LARGEST <const> = 64 << 20 -- bytes of a file
@@ -101,7 +101,7 @@ local function more_waits(found, kept)
         if has > had and times_of(w, known) == 0 then
             known[#known + 1] = w
             out[#out + 1] = ("%s: %s, %d instead of %d: %s"):format(
-                w.file and ("%s:%d"):format(w.file, w.line) or w.region or "?", w.what, has, had,
+                w.file and fit.place(w.file, w.line) or w.region or "?", w.what, has, had,
                 w.advice)
         end
     end

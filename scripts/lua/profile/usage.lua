@@ -21,7 +21,7 @@ end
 -- Where a wait is: its source line, or the region around it where the trace has no lines; with
 -- the rank where there are several.
 local function place(row, several)
-    local at = row.file and ("%s:%d"):format(row.file, row.line)
+    local at = row.file and fit.place(row.file, row.line)
         or row.region and ("in %s"):format(row.region) or "?"
     return several and ("rank %d: %s"):format(row.rank, at) or at
 end
@@ -236,7 +236,7 @@ function Memory.__tostring(list)
     if #list > 0 then
         out = text({ "line", "op", "device", "blocks", "allocated", "at the peak", "kept" }, list,
             function(row)
-                return { row.file and ("%s:%d"):format(row.file, row.line) or "?",
+                return { row.file and fit.place(row.file, row.line) or "?",
                     row.name or "outside of any op", row.device, count(row.blocks),
                     bytes(row.allocated), bytes(row.peak), bytes(row.kept) }
             end, 3)
@@ -260,7 +260,7 @@ local Alive = { __name = "alive" }
 function Alive.__tostring(list)
     if #list == 0 then return "nothing is alive" end
     return table.concat(text({ "line", "device", "blocks", "bytes" }, list, function(row)
-        local place = row.file and ("%s:%d"):format(row.file, row.line) or "?"
+        local place = row.file and fit.place(row.file, row.line) or "?"
         return { row.blocks and place or "below 1 MiB each", row.device,
             row.blocks and count(row.blocks) or "", bytes(row.bytes) }
     end, 2), "\n")

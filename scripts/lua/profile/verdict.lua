@@ -23,7 +23,7 @@ local function percent(share) return ("%.1f%%"):format(100 * share) end
 -- ---- where ----
 
 local function at(file, line, name)
-    return file and ("%s:%d"):format(fit.safe(file), line) or name and fit.safe(name)
+    return file and fit.place(fit.safe(file), line) or name and fit.safe(name)
 end
 
 -- "between train.lua:8 and train.lua:9": where the script ran, which no op says.
@@ -127,7 +127,7 @@ local function together_with(prof, rank, row)
     if not best or 2 * best.saves >= row.worth then return row.advice end
     return ("no line alone is worth that, %s the most, %s: the lines under \"What the waits \z
         cost\" are to go together; of the longest, %s"):format(
-        fit.safe(best.file and ("%s:%d"):format(best.file, best.line) or best.what),
+        fit.safe(best.file and fit.place(best.file, best.line) or best.what),
         time(best.saves), row.advice)
 end
 

@@ -4,7 +4,7 @@
 -- them.
 local require = ...
 local gpush, fail, save = require "gpush", require "fail", require "save"
-local registry = require "registry"
+local registry, fit = require "registry", require "fit"
 local sources = require "report.sources"
 local columns = registry["gpush.record_columns"]
 
@@ -123,7 +123,7 @@ local function advice_of(sync)
     for _, row in ipairs(sync) do
         if #out == ROWS then break end
         if row.file and row.advice and row.advice ~= "" then
-            out[#out + 1] = { line = text(("%s:%d"):format(row.file, row.line)), why = row.why,
+            out[#out + 1] = { line = text(fit.place(row.file, row.line)), why = row.why,
                 text = text(row.advice) }
         end
     end
@@ -136,7 +136,7 @@ local function by_place(rows)
     for _, row in ipairs(rows) do several = several or row.rank ~= rows[1].rank end
     for i, row in ipairs(rows) do
         if i > ROWS then break end
-        local place = row.file and ("%s:%d"):format(row.file, row.line)
+        local place = row.file and fit.place(row.file, row.line)
             or row.region and "in " .. row.region or "?"
         out[i] = { line = text(place), rank = several and row.rank or nil, why = row.why,
             what = text(row.what or ""),

@@ -105,6 +105,8 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
     }
     if (kineto_runs_in(b, is_first_use_frame, e->t0)) return set_kind(b, "first use", r);
     if (prints(b, e->t0)) return gp_kineto_reason("print", NULL, r);
+    if (kineto_runs_in(b, gp_kineto_is_scaler, e->t0))
+        return gp_kineto_reason("GradScaler", NULL, r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
         const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;

@@ -151,6 +151,8 @@ bool gp_kineto_is_data(const char *frame) { return strstr(frame, "torch/utils/da
 
 bool gp_kineto_is_print(const char *frame) { return strstr(frame, "torch/_tensor_str.py("); }
 
+bool gp_kineto_is_scaler(const char *frame) { return strstr(frame, "torch/amp/grad_scaler.py("); }
+
 /* Of torch/_tensor_str.py: the finite numbers that are not 0 are counted first. A number that is
  * read after the last condition is the script's. */
 int gp_kineto_printing(int so_far, const char *op) {

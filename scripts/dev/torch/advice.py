@@ -27,6 +27,9 @@ INTO = PIN + "src = p\nr = torch.empty_like(x).copy_(src, non_blocking=True)"
 ONCE = "r = zero\nfor i in range(3):\n    r = r + x.sum()\nr = r.cpu()"
 EACH = "r = 0\nfor i in range(3):\n    r = r + x.sum().cpu()"
 HERE = "i = labels.to(x.device)\nr = x[i]"
+SCALED = ("p = torch.nn.Parameter(x.clone())\no = torch.optim.SGD([p], lr=0.1{})\n"
+          "s = torch.amp.GradScaler('cpu')\ns.scale((p * p).sum()).backward()\n"
+          "s.step(o)\ns.update()\nr = p.detach()")
 SAME, META = False, True
 
 # row: (a program that waits, [what to write instead], whether the meta device tells them apart).
@@ -37,6 +40,7 @@ ROWS = {
                    ["total = zero\nfor loss in losses:\n    total += loss.detach()\nr = total"],
                    META),
     "print": ("r = x.sum()\nstr(r)", ["loss = x.sum()\nstr(loss.item())\nr = loss"], SAME),
+    "GradScaler": (SCALED.format(""), [SCALED.format(", fused=True")], SAME),
     "aten::equal": ("r = torch.equal(a, b)", ["r = (a == b).all()"], META),
     "aten::allclose": ("r = torch.allclose(a, b)", ["r = torch.isclose(a, b).all()"], META),
     "aten::nonzero": ("r = x[mask.nonzero().squeeze(1)].sum()", [*CHOOSE, *SELECT], META),

@@ -374,6 +374,9 @@ for i, h in ipairs(habits) do
     end
 end
 
+t.ok(output("-i <", setup .. 'print("…", len(xs))'):find('in Lua: print("…", #xs)', 1, true),
+    "an ellipsis in a text stands for nothing")
+
 -- What runs and means something else, or would wait for more lines.
 t.ok(output("-i <", 'f = tostring z = 2\nq = f"loss {z}"'):find(
     'f"…" calls the function f; Lua\'s texts with values are q = ("loss %s"):format(z)', 1, true),

@@ -310,7 +310,9 @@ end
 
 -- The text as what to write: where an ellipsis stands for a part of the code, it says so.
 function foreign.labelled(text)
-    local open = text:gsub("^%-%-.*", ""):gsub("  %-%- .*", ""):find("…", 1, true)
+    local code = text:gsub("^%-%-.*", ""):gsub("  %-%- .*", "")
+    code = code:gsub('"[^"]*"', ""):gsub("'[^']*'", "")
+    local open = code:find("…", 1, true)
     return (open and "in Lua, with … for your own: " or "in Lua: ") .. text
 end
 

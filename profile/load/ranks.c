@@ -83,7 +83,7 @@ static bool set_offset(const trace *first, trace *t) {
 static bool pass_by(const trace *a, const trace *b) {
     enum { CLOCKS_APART = 1000000 }; /* ns */
     for (int c = 0; c < a->n; c++) {
-        if (strstr(a->name[c], "Broadcast")) continue;
+        if (strcasestr(a->name[c], "broadcast")) continue;
         int64_t begin = b->begin[c] + b->offset, end = b->end[c] + b->offset;
         if (begin > a->end[c] + CLOCKS_APART || end < a->begin[c] - CLOCKS_APART) return true;
     }

@@ -38,7 +38,10 @@ static int by_number(const void *a, const void *b) {
 
 /* Messages from one rank to another keep the time that they took. */
 static bool is_message(const char *name) {
-    return strstr(name, "dist.send") || strstr(name, "dist.recv") || strstr(name, "SendRecv");
+    static const char *const words[] = {"dist.send", "dist.recv", "SendRecv", ":send", ":recv"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i])) return true;
+    return false;
 }
 
 static int gather(const gp_job *job, part *all) {

@@ -116,6 +116,16 @@ second:op("aten::add", 4050, 1000)
 p = g.profile.load { write(first, "rank0.json"), write(second, "rank1.json") }
 t.ok(p.how:find "aligned by the ends of the collectives", p.how)
 local met = p:collectives()[1]
+for _, of in ipairs { first, second } do -- each sends the other something
+    for k, name in ipairs { "send", "recv" } do
+        local at = 5000 + 200 * k
+        of:op("c10d::" .. name, at, 10, { ["External id"] = 50 + k })
+        of:region("gloo:" .. name, at + 10, 100, RUNNER)
+        of:op("aten::mm", at + 10, 150)
+    end
+end
+p = g.profile.load { write(first, "rank0.json"), write(second, "rank1.json") }
+t.is(#p:collectives(), 1, "messages are no collectives")
 t.ok(not owed(p).collectives.advice:find "all ranks together", "which several say")
 t.is({ met.last, met.waited }, { 1, 1000000 }, "the rank that came last")
 t.done()

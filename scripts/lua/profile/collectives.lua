@@ -21,7 +21,11 @@ local function is_collective(e)
     for _, begin in ipairs(COLLECTIVES) do if name:find(begin) then return true end end
     return false
 end
-local function is_message(e) return e.name:find "_send$" ~= nil or e.name:find "_recv$" ~= nil end
+local function is_message(e)
+    local name = e.kernel or e.name
+    return e.name:find "_send$" ~= nil or e.name:find "_recv$" ~= nil
+        or name:find "^%a+:send" ~= nil or name:find "^%a+:recv" ~= nil
+end
 
 -- Events without those that lie within an earlier one; in the order of their starts.
 local function outermost(list)

@@ -151,6 +151,7 @@ static void add_work(ledger *l) {
         bool device = !gp_rec_runs_on_host(c->rec);
         l->v->work += device;
         l->v->queued += device && c->host != NULL;
+        l->v->calls += device && c->host && c->host->kind != GP_REC_OP;
         uint64_t begun = c->rec->t0;
         add(l, gp_work_cause(c->rec), c->rec, NULL, begun, c->end - begun - c->first_use);
         add(l, GP_CAUSE_setup, c->rec, NULL, begun, c->first_use);
@@ -265,11 +266,6 @@ static void add_up(ledger *l) {
     }
 }
 
-/* Whether a trace's event is a call of a device's runtime. */
-static bool is_call(const gp_rec *r) {
-    return r->kind == GP_REC_CALL || (r->kind == GP_REC_WAIT && r->why != GP_WHY_collective);
-}
-
 /* Whether several streams of devices work. */
 static bool has_streams(const gp_timeline *t) {
     int n = 0;
@@ -307,11 +303,11 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     free(l.part);
     free(l.samples);
     if (!l.ok) return gp_fail("profile: out of memory");
-    for (int i = 0; i < t->nhost; i++) v->calls += is_call(t->host[i]);
     v->vague |= t->p->unknown_orders && has_streams(t);
     own.of[GP_CAUSE_launches].times = launches(t);
     if (own.of[GP_CAUSE_loader].times) own.of[GP_CAUSE_loader].times = batches(t);
-    v->work += own.work, v->queued += own.queued, v->host += (uint64_t)t->nhost;
+    v->work += own.work, v->queued += own.queued, v->calls += own.calls,
+        v->host += (uint64_t)t->nhost;
     for (int cause = 0; cause < GP_CAUSES; cause++)
         if (own.of[cause].ns > v->of[cause].ns)
             v->of[cause] = own.of[cause], v->of[cause].rank = t->rank;
@@ -332,7 +328,7 @@ static gp_untold untold(const gp_prof *p, const gp_verdict *v) {
     if (p->cut) return GP_UNTOLD_CUT;
     if (p->foreign && !p->no_device && !v->work) return GP_UNTOLD_WORK;
     if (v->queued * 2 < v->work) return GP_UNTOLD_DEVICE;
-    return p->foreign && v->work && !v->calls ? GP_UNTOLD_CALLS : GP_TOLD;
+    return p->foreign && v->calls * 2 < v->work ? GP_UNTOLD_CALLS : GP_TOLD;
 }
 
 static const gp_timeline *last_rank(const gp_job *job) {

@@ -230,9 +230,10 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, sampled,
  * before, before_file, before_line, most, most_times, once, filled, small, pass}, rank where there
  * are several, sampled where name is a function of the script's, one for each cause that the record
- * knows, in the order of cause.def; with wall, work, queued, busy, sampled (whether samples of the
- * script were taken), devices (the worth of kernels, copies, collectives and delays together),
- * vague (what those are worth is not known) and, where the record does not tell, untold */
+ * knows, in the order of cause.def; with wall, work, queued, calls, busy, sampled (whether samples
+ * of the script were taken), devices (the worth of kernels, copies, collectives and delays
+ * together), vague (what those are worth is not known) and, where the record does not tell, untold
+ */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};
@@ -258,6 +259,7 @@ static int l_verdict(lua_State *L) {
     set_int(L, "wall", v.wall);
     set_int(L, "work", v.work);
     set_int(L, "queued", v.queued);
+    set_int(L, "calls", v.calls);
     set_int(L, "devices", v.devices);
     set_int(L, "busy", v.idle.kernels + v.idle.copies);
     lua_pushboolean(L, v.vague), lua_setfield(L, -2, "vague");

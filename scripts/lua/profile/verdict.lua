@@ -164,8 +164,8 @@ local UNTOLD <const> = {
         ops there, and what it takes more may be what dominates",
     device = "no verdict: for %d of %d kernels and copies the record has no event of the host \z
         that queued them, so it cannot tell what the device waited for",
-    calls = "no verdict on the host: the trace has no calls of the runtime (CUDA's or HIP's), \z
-        which launch work and wait for it, so when that was is not known",
+    calls = "no verdict on the host: for %d of %d kernels and copies the trace has no call of the \z
+        runtime that launched them, so when that was, and what the host waited for, is not known",
 }
 local OF_DEVICES <const> = { device = true, calls = true } -- with what these did
 
@@ -229,7 +229,8 @@ local function shares_processors(list, prof)
 end
 
 local function conclude_untold(list)
-    local text, did = UNTOLD[list.untold]:format(list.work - list.queued, list.work), {}
+    local text, did = UNTOLD[list.untold]:format(list.work -
+        (list.untold == "calls" and list.calls or list.queued), list.work), {}
     if not OF_DEVICES[list.untold] then return text end
     for i, row in ipairs(work_of(list)) do did[i] = ("%s %s"):format(row.label, time(row.ns)) end
     return ("%s; devices were busy for %s of %s: %s"):format(text, percent(list.busy / list.wall),

@@ -82,17 +82,6 @@ for _, busy in ipairs { false, true } do
         or { {}, false }, "what gives memory back later waits for work that is queued")
 end
 
--- One that waits for nothing has one row with those that libraries make, also saved and loaded.
-r = made.trace()
-for at = 0, 2000, 1000 do
-    launch(r, at, "aten::addmm")
-    r:op("aten::addmm", at + 200, 100)
-    r:call("cudaFree", at + 210, 50)
-end
-p = load(r)
-p:save(path .. ".prof")
-t.is(g.profile.load(path .. ".prof"):table(), p:table(), "calls of one name are one row")
-
 -- Kernels that are tried, and algorithms of convolutions.
 r = made.trace()
 r:python("train.py(3): <module>", 0, 900)

@@ -151,6 +151,18 @@ for _, case in ipairs {
     end
 end
 
+-- A cudaFree that waits for nothing has one row with those that libraries make, also once saved.
+r = made.trace()
+for at = 0, 2000, 1000 do
+    r:op("aten::addmm", at, 300)
+    r:call("cudaFree", at + 10, 50)
+    r:kernel("gemm", at + 100, 30, r:call("cudaLaunchKernel", at + 90, 5))
+end
+local made_once = load(r)
+made_once:save(path .. ".prof")
+t.is(g.profile.load(path .. ".prof"):table(), made_once:table(), "calls of one name are one row")
+os.remove(path .. ".prof")
+
 -- ---- streams that wait for each other, but for what the trace does not say ----
 -- Five steps of a kernel of 3 ms and, on another stream, a collective of 1 ms after it, for which
 -- the next kernel waits; calls for that name no event. What the collectives are worth is not known:

@@ -248,17 +248,6 @@ t.is({ waits(p)[1], p:sync()[1].line }, { "explicit: cudaDeviceSynchronize", 0 }
 t.ok(tostring(p:sync()):find("train.py:?  explicit", 1, true),
     "in a function that ran when the profiler began, whose line is not known")
 
--- A read by GradScaler is its own.
-r = made.trace()
-r:python("train.py(20): <module>", 0, 5000)
-r:python("torch/amp/grad_scaler.py(379): _maybe_opt_step", 100, 1000)
-launch(r, 200)
-r:op("aten::item", 300, 100)
-r:call("cudaStreamSynchronize", 310, 80)
-p = load(r)
-t.is(waits(p), { "item: GradScaler" }, "GradScaler's read")
-t.ok(p:sync()[1].advice:find("fused=True", 1, true), "and what to do about it")
-
 -- ---- indices, and copies by where they go ----
 local function copying(op, copy, inner)
     local of = made.trace()

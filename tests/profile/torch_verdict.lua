@@ -231,4 +231,16 @@ for _, slow in ipairs { 6, 1 } do
     t.is(by.setup ~= nil, slow == 1, "run " .. slow)
 end
 
+-- A read by GradScaler is its own.
+r = made.trace()
+r:python("train.py(20): <module>", 0, 5000)
+r:python("torch/amp/grad_scaler.py(379): _maybe_opt_step", 100, 1000)
+r:op("aten::mul", 200, 20)
+r:kernel("mul_kernel", 210, 30, r:call("cudaLaunchKernel", 202, 5))
+r:op("aten::item", 300, 100)
+r:call("cudaStreamSynchronize", 310, 80)
+local read = load(r):sync()[1]
+t.is({ read.why, read.what }, { "item", "GradScaler" }, "GradScaler's read")
+t.ok(read.advice:find("fused=True", 1, true), "and what to do about it")
+
 t.done()

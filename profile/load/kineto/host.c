@@ -87,10 +87,17 @@ static bool prints(const builder *b, int64_t t) {
     return b->printing >= KINETO_PRINTS || kineto_runs_in(b, gp_kineto_is_print, t);
 }
 
+/* Whether the script asks for a wait at t: by torch.cuda.synchronize(), or within a step. */
+static bool is_asked_for(const builder *b, int64_t t) {
+    for (int i = 0; i < b->depth; i++)
+        if (gp_kineto_is_step(b->open[i].e->name) && end_of(b->open[i].e) > t) return true;
+    return kineto_runs_in(b, gp_kineto_is_synchronize, t);
+}
+
 /* torch.profiler waits for devices when it stops, after all that the script did, also after its
- * own last wait for them. */
+ * own last wait for them, and after its last step. */
 static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits what) {
-    bool last = e->t0 >= b->last_op && e->t0 >= b->last_sync;
+    bool last = e->t0 >= b->last_op && e->t0 >= b->last_sync && !is_asked_for(b, e->t0);
     return what == KINETO_DEVICE && (last || kineto_runs_in(b, gp_kineto_is_profiler, e->t0));
 }
 

@@ -123,6 +123,8 @@ bool gp_kineto_is_profiling(const char *frame);
 bool gp_kineto_is_data(const char *frame);
 /* Whether such a frame is where PyTorch writes a tensor as text. */
 bool gp_kineto_is_print(const char *frame);
+/* Whether it is torch.cuda.synchronize. */
+bool gp_kineto_is_synchronize(const char *frame);
 /* Whether it is one of PyTorch's GradScaler. */
 bool gp_kineto_is_scaler(const char *frame);
 /* The same by ops alone, for traces without frames: how far a thread is in the ops that write one

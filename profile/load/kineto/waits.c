@@ -153,6 +153,10 @@ bool gp_kineto_is_print(const char *frame) { return strstr(frame, "torch/_tensor
 
 bool gp_kineto_is_scaler(const char *frame) { return strstr(frame, "torch/amp/grad_scaler.py("); }
 
+bool gp_kineto_is_synchronize(const char *frame) {
+    return strstr(frame, "torch/cuda/__init__.py(") && strstr(frame, "): synchronize");
+}
+
 /* Of torch/_tensor_str.py: the finite numbers that are not 0 are counted first. A number that is
  * read after the last condition is the script's. */
 int gp_kineto_printing(int so_far, const char *op) {

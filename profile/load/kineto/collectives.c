@@ -166,7 +166,7 @@ static void find_waits(finder *f) {
 
 static bool append_waits(finder *f) {
     kineto *k = f->k;
-    size_t n = (size_t)(k->n + f->nwaits);
+    size_t n = (size_t)k->n + (size_t)f->nwaits;
     kineto_event *more = f->nwaits ? realloc(k->event, n * sizeof *more) : k->event;
     if (!more) return false;
     k->event = more, k->capacity = (int)n;

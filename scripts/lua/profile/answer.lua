@@ -4,7 +4,7 @@
 -- sync(), rows(), devices(), idle() and critical_path(). Times are in whole nanoseconds. What a
 -- record does not have is left out; a list may be empty.
 local require = ...
-local gpush, registry = require "gpush", require "registry"
+local gpush = require "gpush"
 
 local SCHEMA <const> = 1 -- the version: a field that goes, or changes its meaning, raises it
 local LIMIT <const> = 15 -- rows of ops and kernels

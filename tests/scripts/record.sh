@@ -48,6 +48,16 @@ tap_is "$out" $'own sitecustomize False\nTrue' "the user's sitecustomize is foun
 PATH=/nonexistent "$gpush" record fine.py 2>err
 tap_is "$?|$(grep -c 'no python3 here' err)" "1|1" "no Python at all"
 
+mkdir -p made/torch
+echo 'import torch; print("fine")' >imports.py
+echo '__version__ = "1.13.1"' >made/torch/__init__.py
+PYTHONPATH=made record imports.py
+tap_is "$status|$out" "1|fine" "an old PyTorch"
+says "PyTorch 1.13.1 is older than 2.0, which is needed" "which is said"
+printf '%s\n' '__version__ = "2.4.0"' 'class autograd: kineto_available = staticmethod(lambda: False)' >made/torch/__init__.py
+PYTHONPATH=made record imports.py
+says "this build of PyTorch 2.4.0 has no Kineto, its profiler" "a build without Kineto"
+
 # ---- with torch ----
 if [ -z "${GPUSH_BENCH_PYTHON-}" ]; then
     tap_skip "GPUSH_BENCH_PYTHON names no Python with PyTorch"

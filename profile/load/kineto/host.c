@@ -157,9 +157,10 @@ static bool names_work(const kineto_event *e) {
 /* From the end of a step of the profiler's to t it worked itself, where nothing else happened: it
  * begins the next one, starts or stops. With frames of Python these say so. */
 static bool add_profiling(builder *b, int64_t t) {
-    const kineto_event gap = {.t0 = b->step_end, .dur = t - b->step_end, .name = "profiler: step"};
     bool known = kineto_python_at(b, b->depth, t) >= 0;
-    if (known || b->step_end == INT64_MIN || gap.dur <= 0 || b->last_end > b->step_end) return true;
+    if (known || b->step_end == INT64_MIN || t <= b->step_end || b->last_end > b->step_end)
+        return true;
+    const kineto_event gap = {.t0 = b->step_end, .dur = t - b->step_end, .name = "profiler: step"};
     return kineto_append(b, b->track, &gap, GP_REC_REGION) != NULL;
 }
 

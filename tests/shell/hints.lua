@@ -164,6 +164,16 @@ for _, case in ipairs {
     t.is(#sync.lines(), 0, "a hint waits for nothing")
 end
 
+-- What has no code that is right: words.
+for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x.sum() or y.sum()",
+    'd = {"dim": 0}; d["dim"] = 1; x.sum(d["dim"])', "d = [0, 1]; d.reverse(); x.sum(d[0])",
+    'd = {"dim": 0}; d.update(dim=1); x.sum(**d)', "for i in range(3): print(x[:i].sum())",
+    "for i in range(3): print(x[-i:].sum())", "for i in range(3): print(x[i - 1:i + 1].sum())" } do
+    fresh()
+    local _, message, syntax = run(line)
+    t.ok(hint(line, message, syntax):find "^%-%- ", line)
+end
+
 -- nan, inf and similar names are variables to Lua, and nil: the line with what Lua writes.
 for line, lua in pairs { ["x[1] = nan"] = "x[1] = 0/0", ["x[1] = -inf"] = "x[1] = -math.huge",
     ["x[1] = NaN"] = "x[1] = 0/0", ["x[1] = math.nan"] = "x[1] = 0/0",

@@ -6,7 +6,7 @@ local gpush, registry = require "gpush", require "registry"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
-local counts = require "shell.counts"
+local counts, known = require "shell.counts", require "shell.known"
 local position, dims, shifted = counts.position, counts.dims, counts.shifted
 local by_form = require "shell.forms"
 local value_of, write = translate.value, translate.write
@@ -368,7 +368,46 @@ local function named_call(node, full)
     return call(name, arguments(args, of, op and name, not package))
 end
 
-function write.call(node)
+-- Whether the option has another name here, or counts.
+local function differs(key, op, of)
+    local raw = { "raw", "v", kind = "number" }
+    return option(key, raw, op, of) ~= ("%s = v"):format(key)
+end
+
+-- The arguments with those of **d by their names where one of them differs here; of an op, what d
+-- holds must be known.
+local function opened(node)
+    local f, out = node[2], {}
+    local full = path(f)
+    local name = full and elsewhere.name(full) or f[3] or f[2]
+    local of, op = parameters(name, f[1] == "field")
+    for _, a in ipairs(node[3]) do
+        local list = a[1] == "options" and known.entries(a[2])
+        local other = a[1] == "options" and not list and op and not translate.counted()
+        for _, p in ipairs(other and of or {}) do
+            if role(p, name) then say("in the options " .. p[2] .. " counts from 1") end
+        end
+        for _, e in ipairs(list or {}) do
+            other = other or e[1][1] == "string" and differs(e[1][2], op and name, of)
+        end
+        if not other then out[#out + 1] = a end
+        for _, e in ipairs(other and list or {}) do
+            local value = a[2][1] == "name" and { "index", a[2], { e[1] } } or e[2]
+            out[#out + 1] = { "named", e[1][2], value }
+        end
+    end
+    return { "call", f, out }
+end
+
+local changes = {} -- a list or dict
+for name in ("append extend insert pop remove clear sort reverse update setdefault"):gmatch "%a+" do
+    changes[name] = true
+end
+
+local function written(node)
+    for _, a in ipairs(node[3]) do
+        if a[1] == "options" then node = opened(node) break end
+    end
     local f, args = node[2], node[3]
     local made = require "shell.loops".returned(node)
     if made then return ("(function() %s end)()"):format(made) end
@@ -387,4 +426,10 @@ function write.call(node)
     if f[1] == "field" or f[1] == "method" then return method_call(node) end
     local op = labels_of(f)
     return call(emit(f, 14), arguments(args, op and parameters(op) or {}, op))
+end
+
+function write.call(node)
+    local text, level = written(node)
+    if changes[node[2][3]] then known.changed(node[2][2]) end
+    return text, level
 end

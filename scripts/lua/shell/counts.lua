@@ -5,7 +5,7 @@
 local require = ...
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, note = translate.expression, translate.kind, translate.path, translate.note
-local value_of, counted, origin = translate.value, translate.counted, translate.origin
+local counted, origin, known = translate.counted, translate.origin, require "shell.known"
 
 local DIMS <const> = "dims count from 1"
 local COUNT <const> = "indices count from 1, and a range includes its end"
@@ -123,17 +123,18 @@ local function plus(node, n)
     return ("%s %s %d"):format(text, n < 0 and "-" or "+", math.abs(n)), 9
 end
 
--- Whether the number counts from the end: -1, -n, a variable that holds such a number.
+-- Whether the number counts from the end: what is known to be negative, and -n of another n.
 local function from_end(node)
-    node = origin(node)
-    local n = literal(node)
+    local n = known.number(node)
     if n then return n < 0 end
+    local _, high = known.bounds(node)
+    if high then return high < 0 end
+    node = origin(node)
     if node[1] == "unary" and node[2] == "-" then return true end
-    if node[1] == "binary" and node[2] == "-" then return from_end(node[3]) end -- -1 - i
-    local v = node[1] == "name" and value_of(node[2])
-    return math.type(v) == "integer" and v < 0
+    return node[1] == "binary" and node[2] == "-" and from_end(node[3]) -- -1 - i
 end
 
+local may_wrap
 -- A dim or an index of a number; what is not known to be one stays, with a note.
 local function position(node, words)
     if node[1] == "constant" or counted() then return emit(node) end
@@ -142,6 +143,11 @@ local function position(node, words)
         return emit(node)
     end
     local k = kind(node)
+    if words and may_wrap(node) then
+        local text = emit(node, 4)
+        note(words)
+        return ("%s < 0 and %s or %s"):format(text, text, (plus(node, 1))), 1
+    end
     if k == "number" and from_end(node) or k == "tensor" and words then return emit(node) end
     if node[1] == "choice" then
         return emit { "choice", { "raw", (position(node[2], words)) }, node[3],
@@ -151,6 +157,9 @@ local function position(node, words)
     local computed = node[1] == "binary" and literal(node[4])
         and (not words or node[2] == "+" or node[2] == "-")
     if k == "number" or computed then return plus(node, 1) end
+    if k == nil and node[1] == "index" and kind(node[2]) == "table" then
+        translate.say(words or COUNT) -- a member that is not known
+    end
     return emit(node)
 end
 
@@ -164,22 +173,18 @@ local function after(length, node)
     return { "binary", "+", length, node }
 end
 
--- Whether the number may be negative: j, or j - 1, by the first number of the loop whose j it is.
-local function may_wrap(node)
-    local from = node[1] == "name" and translate.of_loop(node[2])
-    if math.type(from) then return from < 0 end
-    local name = node[1] == "binary" and node[2] == "-" and node[3][1] == "name" and node[3][2]
-    local first, less = name and translate.of_loop(name), name and literal(node[4])
-    if first == "one" then first = 0 end
-    return math.type(first) and first < (less or math.huge)
+-- Whether the number is negative for some values of a loop's variable, and not for others.
+function may_wrap(node)
+    local low, high = known.bounds(node)
+    return low ~= nil and low < 0 and high >= 0
 end
 
--- The place in a list, or along a tensor's first dim, for Python's, which counts from the end
--- where it is negative.
-local function place(base, node)
-    if may_wrap(node) then return ("(%s) %% #%s + 1"):format(plus(node, 0), base) end
+-- The place in a list, or along a dim, of the length, for Python's, which counts from the end where
+-- it is negative.
+local function place(length, node)
+    if may_wrap(node) then return ("(%s) %% %s + 1"):format(plus(node, 0), length) end
     if not from_end(node) then return (position(node)) end
-    return (plus(after({ "raw", "#" .. base }, node), 1))
+    return (plus(after({ "raw", length }, node), 1))
 end
 
 local ZERO <const>, ONE <const> = { "number", "0" }, { "number", "1" }
@@ -251,6 +256,8 @@ end
 -- An exclusive upper bound as an inclusive one.
 local function stop(node) return plus(node, -1) end
 
+local ARITHMETIC <const> = { ["+"] = true, ["-"] = true, ["*"] = true, ["//"] = true, ["%"] = true }
+local KEEP <const> = names "cat stack flip roll sort unique squeeze unsqueeze clone flatten reshape"
 local constructors = { tensor = true, zeros = true, ones = true, full = true, arange = true,
     randint = true }
 
@@ -258,9 +265,24 @@ local constructors = { tensor = true, zeros = true, ones = true, full = true, ar
 -- of gpush's own, as argmax's.
 local function made_in_place(node)
     node = origin(node)
+    if node[1] == "paren" then return made_in_place(node[2]) end
+    if node[1] == "unary" then return node[2] == "-" and made_in_place(node[3]) end
+    if node[1] == "binary" then
+        local a, b = node[3], node[4]
+        local left, right = made_in_place(a), made_in_place(b)
+        return ARITHMETIC[node[2]] and (left or right) and (left or kind(a) == "number")
+            and (right or kind(b) == "number")
+    end
     local f = node[1] == "index" and node or node[1] == "call" and node[2]
     if not f then return false end
     local name = path(f)
+    local first = node[1] == "call" and name and elsewhere.is_package(name, translate.value)
+        and KEEP[elsewhere.canonical(name)] and node[3][1]
+    if first and first[1] ~= "list" and first[1] ~= "tuple" then return made_in_place(first) end
+    if first then
+        for i = 2, #first do if not made_in_place(first[i]) then return false end end
+        return #first > 1
+    end
     if node[1] == "call" and name and constructors[elsewhere.canonical(name)] then
         local first = node[3][1]
         local boolean = first and (first[1] == "list" and first[2] or first)[1] == "constant"
@@ -275,7 +297,9 @@ local function made_in_place(node)
 end
 
 local function has_negative(node)
-    if node[1] == "unary" and node[2] == "-" then return true end
+    if (node[1] == "unary" or node[1] == "binary") and node[2] == "-" then return true end
+    local of = origin(node)
+    if of ~= node then return has_negative(of) end
     for _, part in next, node do
         if type(part) == "table" and has_negative(part) then return true end
     end
@@ -304,7 +328,7 @@ local function shifted(node)
     if made_in_place(node) and not counted() then
         note(COUNT)
         local text = emit(node, 9)
-        if node[1] == "name" and has_negative(origin(node)) then
+        if has_negative(node) then
             return ("where(%s < 0, %s, %s + 1)"):format(text, text, text), 14
         end
         return text .. " + 1", 9

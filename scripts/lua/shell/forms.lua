@@ -16,7 +16,7 @@ local of_word = { DIM = dims, AXIS = dims, AXES = dims, STOP = counts.stop, INDE
     START = function(node) return position(node) end, COND = translate.condition }
 
 -- The place in the list X.
-function of_word.PLACE(node, given) return counts.place(emit(given.X, 14), node) end
+function of_word.PLACE(node, given) return counts.place("#" .. emit(given.X, 14), node) end
 
 -- What is compared in the place of each value.
 function of_word.KEY(node, given)

@@ -5,7 +5,7 @@ local require = ...
 local gpush, translate = require "gpush", require "shell.translate"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
-local counts = require "shell.counts"
+local counts, known = require "shell.counts", require "shell.known"
 local literal, plus, position = counts.literal, counts.plus, counts.position
 local from_end, shifted, COUNT = counts.from_end, counts.shifted, counts.COUNT
 
@@ -18,9 +18,15 @@ local function bounds(node)
     local a, b, c = node[2], node[3], node[4]
     local from, to = "", ""
     if a or b then note(COUNT) end
-    if not missing(a) then from = from_end(a) and emit(a) or plus(a, 1) end
+    if not missing(a) then
+        if counts.may_wrap(a) then say "a bound counts from 1, or from -1 at the end" end
+        from = from_end(a) and emit(a) or plus(a, 1)
+    end
     if not missing(b) then
-        if literal(b) == 0 then say "an empty range: x[:0] has no form here" end
+        local low, high = known.bounds(b)
+        if known.number(b) == 0 or low and low <= 0 and high >= 0 then
+            say "an empty range: x[:0] has no form here"
+        end
         to = from_end(b) and plus(b, -1) or plus(b, 0)
     end
     return from, to, missing(c) and "" or emit(c)
@@ -34,12 +40,18 @@ local function in_table(from, to, step)
     return ("{%s, %s, %s}"):format(from == "" and "1" or from, to == "" and "-1" or to, step)
 end
 
--- One of the indices: in a text, nil where a text cannot say it, and as a value; base: the tensor,
--- of the first.
-local function index_part(node, base)
-    if base and counts.may_wrap(node) then return nil, counts.place(base, node) end
+-- One of the indices: in a text, nil where a text cannot say it, and as a value; length: that of
+-- its dim, nil where the dim is not known.
+local function index_part(node, length)
+    if counts.may_wrap(node) then
+        return nil, length and counts.place(length, node) or say "an index counts from 1, or from \z
+            -1 at the end"
+    end
     if node[1] == "ellipsis" then return "...", '"..."' end
     if missing(node) or (path(node) or ""):find "newaxis$" then return "new", '"new"' end
+    if node[1] == "constant" then
+        say "a bool is no index: \"new\" adds a dim, x[mask] chooses"
+    end
     if node[1] == "range" then
         local from, to, step = bounds(node)
         local text = from .. ":" .. to .. (step ~= "" and ":" .. step or "")
@@ -76,8 +88,11 @@ end
 local function of_tensor(base, items)
     for _, item in ipairs(items) do if reversing(item) then return flipped(base, items) end end
     local texts, list, plain, ranges = {}, {}, true, false
+    local before = true -- whether each index before has a dim of its own
     for i, item in ipairs(items) do
-        texts[i], list[i] = index_part(item, i == 1 and base)
+        local length = before and (i == 1 and "#" .. base or ("%s:size(%d)"):format(base, i))
+        texts[i], list[i] = index_part(item, length)
+        before = before and (item[1] == "range" or kind(item) == "number")
         plain = plain and texts[i] ~= nil
         ranges = ranges or item[1] == "range" or not (texts[i] or "1"):find "^-?%d+$"
     end
@@ -113,7 +128,7 @@ local function of_list(base, item, shape, array)
         if kind(item) ~= "number" then return ("%s[%s]"):format(base, (position(item))) end
         if shape then return ("%s[%s]"):format(base, (position(item))) end
         local t = base:find "[^%w_.]" and translate.unused "t"
-        local at = counts.place(t or base, item)
+        local at = counts.place("#" .. (t or base), item)
         if not t or not at:find("#" .. t, 1, true) then return ("%s[%s]"):format(base, at) end
         return ("(function(%s) return %s[%s] end)(%s)"):format(t, t, at, base)
     end
@@ -176,16 +191,34 @@ function translate.part_of(node, key)
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)
 end
 
-function translate.write.index(node)
+-- The indices that are between the brackets: each of a tuple's, slice(0, 2) as 0:2, and True as
+-- None, which is the same where it is the only one.
+local function items_of(node)
     local items = node[3]
-    if #items == 1 and items[1][1] == "tuple" then items = { table.unpack(items[1], 2) } end
+    local of = #items == 1 and known.bare(items[1])
+    if of and of[1] == "tuple" then
+        local name = of ~= items[1] and items[1]
+        items = { table.unpack(of, 2) }
+        for i, item in ipairs(name and items or {}) do
+            local number = kind(item) == "number" and not translate.is_index(of)
+            items[i] = number and { "index", name, { { "number", tostring(i - 1) } } } or item
+        end
+    end
     items = { table.unpack(items) }
-    for i, item in ipairs(items) do -- slice(0, 2) is 0:2
+    if #items == 1 and items[1][1] == "constant" and items[1][2] == "true" then
+        items[1] = { "constant", "nil" }
+    end
+    for i, item in ipairs(items) do
         if item[1] == "call" and path(item[2]) == "slice" then
             local a, b, c = table.unpack(item[3])
             items[i] = { "range", b and a or nil, b or a, c }
         end
     end
+    return items
+end
+
+function translate.write.index(node)
+    local items = items_of(node)
     local pair = translate.part_of(node[2], #items == 1 and literal(items[1]))
     if pair then return pair end
     require "shell.complex".index(node)

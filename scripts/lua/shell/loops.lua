@@ -106,7 +106,7 @@ local function is_loader(node)
         or (path(node) or ""):find "[lL]oader$" or (path(node) or ""):find "_dl$"
 end
 
--- What the elements of a list are.
+-- What the elements of a list are: integers by their least.
 local element
 function element(over)
     local of = over and translate.origin(over)
@@ -123,10 +123,11 @@ function element(over)
         and loops.value(of[2][2][2])
     if rows and kind(of[2][2]) == "tensor" then return rows.ndim > 1 and "table" or "values" end
     local v = of[1] == "name" and loops.value(of[2])
-    local first = type(v) == "table" and type(v[1]) or of[1] == "list" and of[2] and kind(of[2])
+    local written = of[1] == "list" or of[1] == "tuple"
+    local first = type(v) == "table" and type(v[1]) or written and of[2] and kind(of[2])
         or of[1] == "comprehension" and of[3][1] == "tuple" and "table"
-    return first == "number" and "values" or (first == "string" or first == "table"
-        or first == "boolean") and first or "unknown"
+    if first == "number" then return require "shell.known".least(of) or "values" end
+    return (first == "string" or first == "table" or first == "boolean") and first or "unknown"
 end
 
 -- How many elements a list has that is written in place or whose variable is set; nil: not known.

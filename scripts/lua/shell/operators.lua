@@ -130,7 +130,9 @@ local function is_mask(node)
             and is_mask(node[3]) and is_mask(node[4])
     end
     local v = node[1] == "name" and value_of(node[2])
-    return node[1] == "compare" or gpush.is_tensor(v) and v.dtype == "bool"
+    local f = node[1] == "call" and node[2][1] == "field" and node[2][3]
+    return node[1] == "compare" or f == "all" or f == "any"
+        or gpush.is_tensor(v) and v.dtype == "bool"
 end
 
 function write.binary(node)

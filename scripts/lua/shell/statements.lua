@@ -11,7 +11,7 @@ local path, joined = translate.path, translate.joined
 local statements, write = {}, {}
 local nested = false -- whether the statements stand in a block
 
-local is_complex = require "shell.complex".is
+local is_complex, known = require "shell.complex".is, require "shell.known"
 local loops = require "shell.loops"
 local loop, called = loops.loop, loops.called
 
@@ -104,6 +104,38 @@ local function flattened(list, values)
     return to, from
 end
 
+-- What the k-th of several variables is set to, where it is known.
+local function value_at(list, values, k)
+    if #list == #values then return values[k] end
+    if #values > 1 then return nil end
+    local function part(of) return { "index", of, { { "number", tostring(k - 1) } } } end
+    local of, f = values[1], values[1][1] == "call" and values[1][2]
+    if translate.is_index(of) or translate.gives_indices(of) then return nil end
+    if f and f[3] == "tolist" then return { "call", { "field", part(f[2]), "item" }, {} } end
+    return known.member(part(of)) or of[1] == "name" and kind(of) == "tensor" and part(of) or nil
+end
+
+-- From here on the variables hold the values.
+local function tell_all(list, values)
+    if #list == 1 and list[1][1] == "tuple" then list = { table.unpack(list[1], 2) } end
+    local held = {}
+    for k in ipairs(list) do
+        local v = value_at(list, values, k)
+        held[k] = v and known.constant(v) or v or false
+    end
+    for k, t in ipairs(list) do
+        local v = held[k] or nil
+        local of = #values == 1 and values[1]
+        local second = k == 2 and of and translate.gives_indices(of)
+        local each = not v and #list > 1 and of and translate.is_index(of)
+        if t[1] == "name" then
+            translate.tell(t[2], v, (second or each and kind(of) == "tensor") and "tensor"
+                or v and (is_complex(v) and "complex" or kind(v)),
+                second or each or v and translate.is_index(v))
+        elseif t[1] == "index" or t[1] == "field" then known.changed(t[2]) end
+    end
+end
+
 function write.assign(node)
     local out, values = {}, node[3]
     local all = node[2]
@@ -127,17 +159,7 @@ function write.assign(node)
             end
         end
     end
-    for _, list in ipairs(all) do
-        for k, t in ipairs(list) do
-            if t[1] == "name" then
-                local v = #list == #values and values[k] or nil
-                local second = k == 2 and #values == 1 and translate.gives_indices(values[1])
-                translate.tell(t[2], v, second and "tensor"
-                    or v and (is_complex(v) and "complex" or kind(v)),
-                    second or v and translate.is_index(v))
-            end
-        end
-    end
+    for _, list in ipairs(all) do tell_all(list, values) end
     local text = table.concat(out, "; ")
     if not node["local"] then return text end
     return text:find "^if " and "local " .. targets_of(all[1]) .. " " .. text or "local " .. text
@@ -165,7 +187,11 @@ function write.augment(node)
     end
     local text = ("%s = %s"):format(emit(to), (emit({ "binary", op, to, value[1] ~= "binary"
         and value or { "paren", value } })))
-    if to[1] == "name" and translate.is_index(to) then translate.tell(to[2], nil, k) end
+    if to[1] ~= "name" then known.changed(to[2])
+    elseif translate.is_index(to) then translate.tell(to[2], nil, k)
+    elseif k == "number" then
+        translate.tell(to[2], known.constant { "binary", op, to, value } or nil, k)
+    end
     return text
 end
 
@@ -289,7 +315,7 @@ local function body_of(node)
     if #node.body == 0 then return node.open == nil and "…" or "" end
     local outer = nested
     nested = true -- what a line at the end returns ends no loop
-    local text = statements.join(node.body)
+    local text = known.looping(node.body, function() return statements.join(node.body) end)
     nested = outer
     return text
 end

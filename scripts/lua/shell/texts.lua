@@ -3,11 +3,12 @@
 local require = ...
 local translate = require "shell.translate"
 local emit, kind, say, write = translate.expression, translate.kind, translate.say, translate.write
+local known = require "shell.known"
 
 local escapes = { ["\n"] = "\\n", ['"'] = '\\"', ["\\"] = "\\\\" }
 
 -- The values in f"…{x:.2f}…" as a format and its arguments.
-local function formatted(form, value)
+local function formatted(form, value, repr)
     local fill, align, rest = form:match "^(.)([<>^])(.*)$"
     if not fill then align, rest = form:match "^([<>^]?)(.*)$" end
     local sign, zero, width, comma, dot, letter = rest:match
@@ -33,6 +34,9 @@ local function formatted(form, value)
     if kind(value) == "table" and value[3] ~= "shape" and letter .. width == "" then
         return "%s", ("json.encode(%s)"):format((emit(value)))
     end
+    if letter == "" and not repr and known.is_scalar(value) then -- its text is its number's
+        value = { "call", { "field", translate.from_zero(value), "item" }, {} }
+    elseif kind(value) == "number" then value = translate.from_zero(value) end
     letter = letter ~= "" and letter
         or (zero ~= "" or sign ~= "" and kind(value) == "number") and "g" or "s"
     local left = align == "<" or align == "" and width ~= "" and letter == "s"
@@ -56,7 +60,7 @@ local function placeholder(inner)
     code = code:gsub("![rsa]%s*$", "")
     local named = code:match "^(.-[%w_%)%]])%s*=%s*$"
     local node = require "shell.parse".expression(named or code)
-    local text, value = formatted(form, node)
+    local text, value = formatted(form, node, repr or named)
     if repr and kind(node) == "string" then text = "'" .. text .. "'" end
     return (named and named .. "=" or "") .. text, value
 end

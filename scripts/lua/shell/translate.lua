@@ -99,7 +99,9 @@ function translate.tell(name, node, of, one)
 end
 
 -- What the line sets the variable to; any other expression as it is.
-function translate.origin(node) return node[1] == "name" and made[node[2]] or node end
+function translate.origin(node)
+    return node[1] == "name" and not loops[node[2]] and made[node[2]] or node
+end
 
 -- Whether the variable's numbers count from 1 here and from 0 in Python.
 function translate.from_one(name)
@@ -165,7 +167,8 @@ local function call_kind(node)
     local own = f[1] == "name" and kind(first) ~= "tensor" and f[2] -- Python's
     if own == "any" or own == "all" then return "boolean" end
     if own == "max" or own == "min" or own == "sum" then
-        local one = require "shell.loops".element(first) == "values" or first[1] ~= "comprehension"
+        local of = require "shell.loops".element(first)
+        local one = of == "values" or math.type(of) or first[1] ~= "comprehension"
             and node[3][2] and kind(first) == "number"
         return one and "number" or nil
     end
@@ -236,6 +239,10 @@ function kinds.index(node)
     local k = kind(node[2])
     local part = k == "table" and node[3][1][1] == "range"
     if is_shape(node[2]) and not part then return "number" end
+    local member = require "shell.known".member(node)
+    if member then return kind(member) end
+    local of = k == "table" and not part and require "shell.loops".element(node[2])
+    if of == "values" or math.type(of) then return "number" end
     return (k == "tensor" or k == "string" or part) and k or nil
 end
 function kind(node)

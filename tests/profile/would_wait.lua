@@ -123,4 +123,16 @@ t.ok(tostring(of_torch):find("copies by to() and cpu(), and tolist(), which", 1,
     and tostring(of_torch):find("the first of its function", 1, true), "and what is not told")
 r:kernel("k", 340, 5, r:call("cudaLaunchKernel", 335, 2))
 t.is(#read(r).reads, 0, "none where the trace has a device's work: what waits is measured")
+-- A machine without a device has no waits to know of; one whose devices were not recorded may.
+local function waits_of(options)
+    local r = made.trace(options)
+    r:op("aten::mm", 0, 100)
+    local f <close> = assert(io.open(folder .. "/waits.json", "w"))
+    f:write(r:text())
+    f:flush()
+    return tostring(g.profile.load(folder .. "/waits.json"):sync())
+end
+t.ok(waits_of({ no_device = true }):find("no device ran anything", 1, true), "without a device")
+t.ok(waits_of():find("is not known", 1, true), "with one that was not recorded", waits_of())
+
 t.done()

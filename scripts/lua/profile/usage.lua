@@ -33,6 +33,7 @@ end
 
 -- What is said of a list without waits.
 local function no_waits(list)
+    if list.no_device then return "no device ran anything, and the host waited for none" end
     return list.unknown and "whether the host has waited for a device is not known: the trace has \z
         no calls of CUDA's or HIP's runtime" or "the host has not waited for a device"
 end
@@ -158,6 +159,8 @@ local function sync(prof)
     local judged = rawget(registry["gpush.replay"], "verdict")
     if judged and #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict, list.reads = judged and prof:verdict(), reads(prof)
+    local v = list.verdict
+    list.no_device = waits.unknown and v and v.work == 0 and not v.untold or nil
     for _, row in ipairs(list) do
         row.advice = fit.advice(row.advice, row.ops)
         list.foreign = list.foreign or prof.foreign and row.file ~= nil

@@ -130,7 +130,9 @@ static double longer(const gp_card *card, const gp_cost *cost, double bytes, dou
 double gp_card_bound(const gp_card *card, const gp_cost *cost) { return longer(card, cost, 1, 1); }
 
 bool gp_card_same(const gp_card *a, const gp_card *b) {
-    return !memcmp(a->figure, b->figure, sizeof a->figure);
+    for (int i = 0; i < GP_FIGURES; i++)
+        if (a->figure[i] != b->figure[i]) return false;
+    return true;
 }
 
 double gp_card_scale(const gp_card *from, const gp_card *to, const gp_cost *cost) {

@@ -168,7 +168,9 @@ end
 for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x.sum() or y.sum()",
     'd = {"dim": 0}; d["dim"] = 1; x.sum(d["dim"])', "d = [0, 1]; d.reverse(); x.sum(d[0])",
     'd = {"dim": 0}; d.update(dim=1); x.sum(**d)', "for i in range(3): print(x[:i].sum())",
-    "for i in range(3): print(x[-i:].sum())", "for i in range(3): print(x[i - 1:i + 1].sum())" } do
+    "for i in range(3): print(x[-i:].sum())",
+    "p = [(0, 0), (1, 1)]; [x[a] for a in p]", "p = (1, 3); x[:, slice(*p)]", "x[slice(*xs)]",
+    "p = (slice(0, 2), 1); x[p]", "for i in range(3): print(x[i - 1:i + 1].sum())" } do
     fresh()
     local _, message, syntax = run(line)
     t.ok(hint(line, message, syntax):find "^%-%- ", line)

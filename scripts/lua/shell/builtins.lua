@@ -43,6 +43,12 @@ function functions.round(args)
         or ('"%%." .. %s .. "f"'):format(emit(digits, 9)), (emit(args[1])))
 end
 
+function functions.slice(args)
+    if kind(args[1]) ~= "tensor" and kind(args[1]) ~= nil then
+        say "a range stands in the index: x[\"1:3\"]"
+    end
+end
+
 local prefixes <const> = { ["2"] = "bB", ["8"] = "oO", ["16"] = "xX" }
 -- int(text, base): Python's text may begin with 0x.
 function functions.int(args)

@@ -157,8 +157,9 @@ local function position(node, words)
     local computed = node[1] == "binary" and literal(node[4])
         and (not words or node[2] == "+" or node[2] == "-")
     if k == "number" or computed then return plus(node, 1) end
-    if k == nil and node[1] == "index" and kind(node[2]) == "table" then
-        translate.say(words or COUNT) -- a member that is not known
+    local member = k == nil and node[1] == "index" and kind(node[2]) == "table"
+    if member or k == "table" and node[1] == "name" and not words then -- of what is not known
+        translate.say(words or COUNT)
     end
     return emit(node)
 end
@@ -263,13 +264,18 @@ local constructors = { tensor = true, zeros = true, ones = true, full = true, ar
 
 -- Whether numbers are made in place: torch.tensor([0, 2]).long()[:, None]; no mask, and no indices
 -- of gpush's own, as argmax's.
-local function made_in_place(node)
-    node = origin(node)
-    if node[1] == "paren" then return made_in_place(node[2]) end
-    if node[1] == "unary" then return node[2] == "-" and made_in_place(node[3]) end
+local made_in_place
+-- The same as an operand: arithmetic takes gpush's indices less one.
+local function from_zero(node)
+    return made_in_place(node) or is_index(node) and kind(node) == "tensor"
+end
+
+function made_in_place(node)
+    node = known.bare(node)
+    if node[1] == "unary" then return node[2] == "-" and from_zero(node[3]) end
     if node[1] == "binary" then
         local a, b = node[3], node[4]
-        local left, right = made_in_place(a), made_in_place(b)
+        local left, right = from_zero(a), from_zero(b)
         return ARITHMETIC[node[2]] and (left or right) and (left or kind(a) == "number")
             and (right or kind(b) == "number")
     end
@@ -298,7 +304,7 @@ end
 
 local function has_negative(node)
     if (node[1] == "unary" or node[1] == "binary") and node[2] == "-" then return true end
-    local of = origin(node)
+    local of = known.bare(node)
     if of ~= node then return has_negative(of) end
     for _, part in next, node do
         if type(part) == "table" and has_negative(part) then return true end
@@ -328,7 +334,9 @@ local function shifted(node)
     if made_in_place(node) and not counted() then
         note(COUNT)
         local text = emit(node, 9)
-        if has_negative(node) then
+        if has_negative(node) and kind(node) == "number" then
+            return ("%s < 0 and %s or %s + 1"):format(text, text, text), 1
+        elseif has_negative(node) then
             return ("where(%s < 0, %s, %s + 1)"):format(text, text, text), 14
         end
         return text .. " + 1", 9

@@ -211,6 +211,7 @@ local function items_of(node)
     for i, item in ipairs(items) do
         if item[1] == "call" and path(item[2]) == "slice" then
             local a, b, c = table.unpack(item[3])
+            if a[1] == "star" then say "a range stands in the index: x[\"1:3\"]" end
             items[i] = { "range", b and a or nil, b or a, c }
         end
     end

@@ -186,64 +186,67 @@ function known.constant(node)
     return n and written(n)
 end
 
--- ---- tensors of one value ----
+-- ---- how many dims a tensor has ----
 
 local scalars = { trace = true, det = true, logdet = true, dot = true, vdot = true }
-local reshapes = { flatten = true, ravel = true, unsqueeze = true, nonzero = true,
-    atleast_1d = true }
+local reshapes = { flatten = true, ravel = true, unsqueeze = true, nonzero = true, squeeze = true,
+    atleast_1d = true, atleast_2d = true }
 local over = { dim = true, axis = true, keepdim = true, keepdims = true, reduction = true }
 
--- Whether the call of the op is a reduction of whole tensors; given: how many stand before the
--- arguments.
-local function is_reduction(name, args, given)
+-- How many dims the call of the op leaves of its tensors', which stand before the arguments or are
+-- the first: 0 of reductions; nil: not known.
+local function reduced(name, args, x)
     local sig = (elsewhere.ops()[name] or {}).sig or ""
     local two = sig:find " reduction" or name == "dot" or name == "vdot"
-    local n = (two and 2 or 1) - given
+    local n, dim = (two and 2 or 1) - (x and 1 or 0), nil
     for i, a in ipairs(args) do
-        if a[1] == "named" and over[a[2]] or a[1] == "options" or a[1] == "star"
-            or a[1] ~= "named" and i > n then
-            return false
-        end
+        if a[1] == "options" or a[1] == "star" then return nil end
+        if a[1] == "named" and (a[2] == "dim" or a[2] == "axis") then dim = a[3]
+        elseif a[1] == "named" and over[a[2]] then return nil
+        elseif a[1] ~= "named" and i == n + 1 and not two then dim = a
+        elseif a[1] ~= "named" and i > n then return nil end
     end
-    return scalars[name] or two or name ~= "mode" and sig:find " keepdim" ~= nil
+    local reduces = name ~= "mode" and sig:find " keepdim" ~= nil
+    if not dim then return (scalars[name] or two or reduces) and 0 or nil end
+    local pair = elsewhere.indices(name) == 2 -- values and indices along the dim
+    local of = reduces and kind(dim) == "number" and not pair and known.rank(x or args[1])
+    return of and of - 1 or nil
 end
 
-local function of_call(node)
+local function rank_of_call(node)
     local f, args = node[2], node[3]
     local name, full = f[3] or f[2], path(f)
-    if type(name) ~= "string" then return false end
+    if type(name) ~= "string" then return nil end
     local method = f[1] == "field" and not (full and elsewhere.is_package(full, value_of))
-    if method then
-        if is_reduction(name, args, 1) then
-            return kind(f[2]) == "tensor" or kind(f[2]) == nil
-        end
-        return #args == 0 and not reshapes[name] and known.is_scalar(f[2])
+    if not method then name = elsewhere.canonical(full or name) end
+    if name == "tensor" and args[1] then return kind(args[1]) == "number" and 0 or nil end
+    local n = reduced(name, args, method and f[2])
+    if n then return n end
+    return #args == (method and 0 or 1) and not reshapes[name]
+        and known.rank(method and f[2] or args[1]) or nil
+end
+
+-- How many dims the tensor has, 0 for a number; nil where that is not known.
+function known.rank(node)
+    local k, of = node[1], bare(node)
+    if kind(node) == "number" then return 0 end
+    if of ~= node then return known.rank(of) end
+    local v = k == "name" and value_of(node[2])
+    if v then return gpush.is_tensor(v) and v.ndim or nil end
+    if k == "unary" then return known.rank(node[3]) end
+    if k == "binary" then
+        local a, b = known.rank(node[3]), known.rank(node[4])
+        return a and b and math.max(a, b) or nil
     end
-    name = elsewhere.canonical(full or name)
-    if name == "tensor" and args[1] then return kind(args[1]) == "number" end
-    if is_reduction(name, args, 0) then return kind(node) == "tensor" end
-    return #args == 1 and not reshapes[name] and known.is_scalar(args[1])
+    if k == "index" then
+        for _, item in ipairs(node[3]) do if kind(item) ~= "number" then return nil end end
+        of = known.rank(node[2])
+        return of and of - #node[3]
+    end
+    return k == "call" and rank_of_call(node) or nil
 end
 
 -- Whether the expression is a tensor without dims, so that its text is its number's.
-function known.is_scalar(node)
-    local k, of = node[1], bare(node)
-    if of ~= node then return known.is_scalar(of) end
-    if kind(node) ~= "tensor" then return false end
-    local v = k == "name" and value_of(node[2])
-    if v then return gpush.is_tensor(v) and v.ndim == 0 end
-    if k == "unary" then return known.is_scalar(node[3]) end
-    if k == "binary" then
-        local a, b = node[3], node[4]
-        return (kind(a) == "number" or known.is_scalar(a))
-            and (kind(b) == "number" or known.is_scalar(b))
-    end
-    if k == "index" then
-        local base = node[2][1] == "name" and value_of(node[2][2])
-        for _, item in ipairs(node[3]) do if kind(item) ~= "number" then return false end end
-        return gpush.is_tensor(base) and base.ndim == #node[3]
-    end
-    return k == "call" and of_call(node)
-end
+function known.is_scalar(node) return kind(node) == "tensor" and known.rank(node) == 0 end
 
 return known

@@ -170,6 +170,7 @@ for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x
     'd = {"dim": 0}; d.update(dim=1); x.sum(**d)', "for i in range(3): print(x[:i].sum())",
     "for i in range(3): print(x[-i:].sum())",
     "p = [(0, 0), (1, 1)]; [x[a] for a in p]", "p = (1, 3); x[:, slice(*p)]", "x[slice(*xs)]",
+    "f = lambda a: x.sum(a); f(1)", "f = lambda a: x[a]; f(1)",
     "p = (slice(0, 2), 1); x[p]", "for i in range(3): print(x[i - 1:i + 1].sum())" } do
     fresh()
     local _, message, syntax = run(line)

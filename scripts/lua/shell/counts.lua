@@ -157,7 +157,8 @@ local function position(node, words)
     local computed = node[1] == "binary" and literal(node[4])
         and (not words or node[2] == "+" or node[2] == "-")
     if k == "number" or computed then return plus(node, 1) end
-    local member = k == nil and node[1] == "index" and kind(node[2]) == "table"
+    local member = k == nil and (node[1] == "index" and kind(node[2]) == "table"
+        or node[1] == "name" and translate.of_loop(node[2]) == "unknown")
     if member or k == "table" and node[1] == "name" and not words then -- of what is not known
         translate.say(words or COUNT)
     end

@@ -253,6 +253,18 @@ local function paired(targets, over, body)
     end
 end
 
+-- The k-th values of a list's rows, as a list; of indices, any list of such; nil: not known.
+local function column(over, k)
+    if translate.is_index(over) then return over end
+    local out, of = { "list" }, require "shell.known".bare(over)
+    if of[1] ~= "list" and of[1] ~= "tuple" then return nil end
+    for i = 2, #of do
+        if of[i][1] ~= "list" and of[i][1] ~= "tuple" then return nil end
+        out[i] = of[i][k + 1]
+    end
+    return out
+end
+
 -- A loop over a list, and its body.
 local function listed(targets, over, body)
     local names = text_of(targets)
@@ -270,14 +282,10 @@ local function listed(targets, over, body)
             translate.looping({ names }, "string", body)
     end
     if #targets > 1 then
-        local item, numbers = translate.unused "item", {}
-        local first = translate.origin(over)[2]
-        local pair = first and (first[1] == "tuple" or first[1] == "list")
-        for i, t in ipairs(pair and targets or {}) do
-            if first[i + 1] and kind(first[i + 1]) == "number" then numbers[#numbers + 1] = t[2] end
-        end
+        local item, lists = translate.unused "item", {}
+        for k in ipairs(targets) do lists[k] = column(over, k) end
         return ("for _, %s in ipairs(%s) do local %s = table.unpack(%s) "):format(item,
-            (emit(over)), names, item), translate.looping(numbers, "values", body)
+            (emit(over)), names, item), each_of(targets, lists, body)
     end
     return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
         translate.looping({ names }, element(over), body)

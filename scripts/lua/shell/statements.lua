@@ -75,6 +75,9 @@ local function one_value(to, list, value)
         if first then
             return ("%s, %s = %s()()"):format(translate.unused "step", to, (emit(first[1])))
         end
+        if #list == 1 and #list[1] == 2 and value[1] == "call" then -- (r,) = f(x)
+            return ("%s = %s[1]"):format(to, emit(value, 14))
+        end
         local text = value[3] ~= "shape" and emit(value)
         local inner = text and text:match "^%b{}$" and text:sub(2, -2)
         if value[1] == "name" and kind(value) == "tensor" then text = text .. ":unbind(1)" end

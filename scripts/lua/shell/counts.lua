@@ -265,6 +265,9 @@ local constructors = { tensor = true, zeros = true, ones = true, full = true, ar
 
 -- Whether numbers are made in place: torch.tensor([0, 2]).long()[:, None]; no mask, and no indices
 -- of gpush's own, as argmax's.
+-- Methods that make numbers of a mask.
+local OF_MASKS <const> = names "long int short sum cumsum count_nonzero"
+
 local made_in_place
 -- The same as an operand: arithmetic takes gpush's indices less one.
 local function from_zero(node)
@@ -277,7 +280,10 @@ function made_in_place(node)
     if node[1] == "binary" then
         local a, b = node[3], node[4]
         local left, right = from_zero(a), from_zero(b)
-        return ARITHMETIC[node[2]] and (left or right) and (left or kind(a) == "number")
+        local mask = translate.is_mask(a) and kind(b) == "number"
+            or translate.is_mask(b) and kind(a) == "number"
+        if not ARITHMETIC[node[2]] then return false end
+        return mask or (left or right) and (left or kind(a) == "number")
             and (right or kind(b) == "number")
     end
     local f = node[1] == "index" and node or node[1] == "call" and node[2]
@@ -299,6 +305,7 @@ function made_in_place(node)
         return not boolean
     end
     local method = node[1] == "call" and (f[1] == "field" or f[1] == "method") and f[3]
+    if method and OF_MASKS[method] and translate.is_mask(known.bare(f[2])) then return true end
     if method == "bool" or method and elsewhere.indices(method) == 1 then return false end
     return (node[1] == "index" or method ~= false) and made_in_place(f[2])
 end

@@ -135,6 +135,8 @@ local function is_mask(node)
         or gpush.is_tensor(v) and v.dtype == "bool"
 end
 
+translate.is_mask = is_mask
+
 function write.binary(node)
     local op, left, right = node[2], node[3], node[4]
     local a, b = kind(left), kind(right)

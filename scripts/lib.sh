@@ -245,7 +245,7 @@ cuda_cards() {
         all) nvcc --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$/\1/p' ;;
         ?*) echo "$1" ;;
         *) nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
-            tr -d '. ' | sort -u ;;
+            tr -d '. ' | grep -x '[0-9][0-9]*' | sort -u ;; # not its errors, which it prints, too
     esac | tr '\n' ';' | sed 's/;*$//'
 }
 

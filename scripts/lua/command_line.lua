@@ -2,12 +2,14 @@
 -- What the commands of scripts/lua/command share: their options, their messages, and what they do
 -- after a script.
 local require = ...
-local gpush, registry = require "gpush", require "registry"
+local gpush, registry, fit = require "gpush", require "registry", require "fit"
 local name, usage, options -- of the command that runs
 local M = {}
 
---- Prints a message of the command on standard error.
-function M.say(text, ...) io.stderr:write("gpush ", name, ": ", text:format(...), "\n") end
+--- Prints a message of the command on standard error, escaped: names of files may be in it.
+function M.say(text, ...)
+    io.stderr:write("gpush ", name, ": ", fit.safe(text:format(...)), "\n")
+end
 
 -- Exit statuses beside 1, which is for what a command found (shell/shell.h).
 local USAGE <const>, FILES <const> = 2, 3

@@ -220,6 +220,8 @@ touch "$tree/no_toolkit"
 start --cuda x
 tap_is "$status|$out" "0|<x>" "without a toolkit the program starts"
 says "the CUDA plug-in could not be built: CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed" "and says why there is no plug-in"
+stand_in nvidia-smi <<<$'#!/bin/sh\necho "NVIDIA-SMI has failed because it could not communicate"\nexit 9'
+tap_is "$(PATH=$bin:$PATH; cd "$tree" || exit; root=$tree; . scripts/lib.sh; cuda_cards)" "" "what nvidia-smi says of its failure is no card"
 rm "$bin/nvidia-smi"
 
 sleep 0.01

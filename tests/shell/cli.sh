@@ -212,4 +212,10 @@ if [ -n "$luac" ]; then
 else
     tap_skip "no luac"
 fi
+
+# Names of files may hold what a terminal obeys.
+for words in "analyze $'-\e]0;pwn\a'" "analyze $'x\e[31m'" "lab $'a\e[31m'" "record --steps $'\e[31m' x.py"; do
+    said=$(eval "\"\$gpush\" $words" 2>&1 </dev/null | LC_ALL=C grep -c $'\e')
+    tap_is "$said" 0 "no escape reaches the terminal: $words"
+done
 tap_done

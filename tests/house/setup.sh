@@ -231,6 +231,13 @@ start x
 tap_is "$out|$(grep -c -- '--target ship' "$log")" "<x>|1" "a tree that was moved is built again"
 tap_is "$(systems_own)" "$before" "the system's own programs are as they were"
 
+# What is wrong with its arguments, scripts/test says before it builds anything.
+for words in "--preset fast" --preset tests/nosuch --nosuch; do
+    # shellcheck disable=SC2086 # two words
+    err=$("$root/scripts/test" $words 2>&1)
+    tap_is "$?|${err%%:*}|$(wc -l <<<"$err")" "1|gpush|1" "scripts/test $words"
+done
+
 # Tests of parts that a build leaves out are left out with them.
 mkdir "$scratch/build" && echo 'tests/dist/' >"$scratch/build/tests_left_out"
 listed() { GPUSH_BUILD=$1 "$root/tests/all" | grep -c "^tests/$2/"; }

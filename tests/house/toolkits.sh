@@ -69,6 +69,9 @@ for version in 11.8.89 12.0.140 12.3.107; do
     tap_is "$(asked old-$version)" "CUDA $version in @/old-$version/bin is too old: 12.4 or newer is needed" "CUDA $version"
 done
 # shellcheck disable=SC2086
+toolkit mute "" $all
+tap_is "$(asked mute)" "nvcc in @/mute/bin does not say its version: does 'nvcc --version' run there?" "a compiler that says no version"
+# shellcheck disable=SC2086
 for version in 12.4.131 12.9.86 13.0.88 13.2.51; do
     toolkit whole-$version $version $all
     tap_is "$(asked whole-$version)" "[] @/whole-$version/include @/whole-$version/include" "CUDA $version"

@@ -72,14 +72,7 @@ t.is(#bad, 12, "the validator finds what is wrong", table.concat(bad, "\n"))
 
 -- ---- a trace ----
 
--- Two kernels of 300 and 100 us in 1 ms, and a synchronize of 250 us that drains the first.
-local trace = made.trace()
-trace:whole(0, 1000)
-trace:op("aten::mm", 0, 20)
-trace:kernel("gemm", 20, 300, trace:call("cudaLaunchKernel", 5, 10))
-trace:call("cudaDeviceSynchronize", 75, 250)
-trace:op("aten::add", 900, 20)
-trace:kernel("add", 920, 80, trace:call("cudaLaunchKernel", 905, 10))
+local trace = made.one_wait()
 local path = folder .. "/step.json"
 local file <const> = assert(io.open(path, "w"))
 file:write(trace:text())

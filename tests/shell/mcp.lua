@@ -4,13 +4,7 @@ local g = require "gpush"
 local made = require "torch_trace"
 local folder, build = os.getenv "TMPDIR" or "/tmp", os.getenv "GPUSH_BUILD"
 
-local trace = made.trace()
-trace:whole(0, 1000)
-trace:op("aten::mm", 0, 20)
-trace:kernel("gemm", 20, 300, trace:call("cudaLaunchKernel", 5, 10))
-trace:call("cudaDeviceSynchronize", 75, 250)
-trace:op("aten::add", 900, 20)
-trace:kernel("add", 920, 80, trace:call("cudaLaunchKernel", 905, 10))
+local trace = made.one_wait()
 local path = folder .. "/step.json"
 local file <close> = assert(io.open(path, "w"))
 file:write(trace:text())

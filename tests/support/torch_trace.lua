@@ -99,6 +99,18 @@ function Trace:text()
     return object(head)
 end
 
+--- Two kernels of 300 and 80 us in 1 ms, and a synchronize of 250 us that waits for the first.
+function M.one_wait()
+    local t = M.trace()
+    t:whole(0, 1000)
+    t:op("aten::mm", 0, 20)
+    t:kernel("gemm", 20, 300, t:call("cudaLaunchKernel", 5, 10))
+    t:call("cudaDeviceSynchronize", 75, 250)
+    t:op("aten::add", 900, 20)
+    t:kernel("add", 920, 80, t:call("cudaLaunchKernel", 905, 10))
+    return t
+end
+
 -- Launches are at even times and work begins at odd ones, so that no order is left to chance.
 local function odd(x) return x // 2 * 2 + 1 end
 

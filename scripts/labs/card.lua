@@ -4,19 +4,10 @@
 -- where the lab measures the processor, too. What was chosen before (gpush --card) stays. Returns
 -- of what kind the times are, for what the lab prints, " (modelled H200, host 8 us an op)", of a
 -- card that nobody measured that they are bounds, or " (measured)"; and whether they are modelled.
--- A name that no card has ends the program with a message.
-local function choose(name)
-    local ok, message = pcall(function() sim.card = name end)
-    if ok then return end
-    io.stderr:write(("%s: --card: %s, or 'none', for sim as it is\n"):format(
-        arg[0]:match "[^/]*$", message:match "sim%.card: (.*)"))
-    os.exit(false, true)
-end
-
 return function(name, device, host_time)
     local kind = device:match "^%a*"
     local simulated = kind == "sim" or kind == "gpu" and not cuda.is_available()
-    if simulated and name ~= "none" and not sim.card then choose(name) end
+    if simulated and name ~= "none" and not sim.card then sim.card = name end
     local modelled = simulated and sim.card ~= nil
     if modelled then sim.host = sim.host or host_time end
     local figures = timeit(function() return zeros(1, { device = device }) end, { n = 1 })

@@ -26,7 +26,7 @@
 local here = arg[0]:match ".*/" or ""
 local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 256, delay = 5,
     slow = -1, save = false },
-    { slow = -1 })
+    { slow = -1, save = "prefix" })
 local say, verdict = dofile(here .. "text.lua"), dofile(here .. "verdict.lua")
 local BATCH, ROUNDS = 32, 5
 local MOST = 1.1 -- times as many processes: as much faster as they may be, with some noise

@@ -33,7 +33,9 @@ local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", car
     workers = 2,
     accuracy = 90, count = 2000, precision = "f32",
     checkpoint = false, resume = {}, stop = 0, plot = false },
-        { workers = 0, accuracy = 0, stop = 0 })
+    { accuracy = { 0, 100 }, stop = 0, checkpoint = "write", plot = "write", data = "read" })
+local refuse = dofile(here .. "refuse.lua")
+if opt.resume and not opt.checkpoint then refuse "--resume: expected --checkpoint FILE, too" end
 local label = card(opt.card, opt.device)
 local forward, scaler = dofile(here .. "precision.lua").of(opt.precision)
 manual_seed(1)
@@ -76,21 +78,20 @@ local function read_pictures(file)
         return x:unsqueeze(2), (arange(1, n) > n // 2):to "i64" + 1
     end
     local arrays = npz.load(file)
-    if arrays.x == nil or arrays.y == nil then error(file .. ": expected arrays x and y", 0) end
+    if arrays.x == nil or arrays.y == nil then error("expected arrays x and y", 0) end
     local x, y = arrays.x, arrays.y:to "i64"
     if x.ndim < 3 or x.ndim > 4 or y.ndim ~= 1 or #x ~= #y then
-        error(
-            ("%s: x is %s, y %s (expected n x height x width or n x channels x height x width, \z
-                and n labels)"):format(file,
-            table.concat(x.shape, "x"), table.concat(y.shape, "x")), 0)
+        error(("x is %s, y %s (expected n x height x width or n x channels x height x width, \z
+            and n labels)"):format(table.concat(x.shape, "x"), table.concat(y.shape, "x")), 0)
     end
     if x.dtype == "u8" then x = x:to "f32" / 255 end
     if x.ndim == 3 then x = x:unsqueeze(2) end
     return x:to "f32", y - y:min() + 1
 end
 
-local x, y
-if opt.data then x, y = read_pictures(opt.data) else x, y = draw_digits(opt.count) end
+local ok, x, y = true, nil, nil
+if opt.data then ok, x, y = pcall(read_pictures, opt.data) else x, y = draw_digits(opt.count) end
+if not ok then refuse("--data %s: %s", opt.data, x) end
 local classes = y:max():item()
 x = (x - x:mean()) / x:std()
 local order = randperm(x.shape[1])
@@ -98,6 +99,10 @@ local kept = math.max(1, x.shape[1] // 5) -- pictures that are not trained on
 local test_x, test_y = x[order:narrow(1, 1, kept)]:to(opt.device),
     y[order:narrow(1, 1, kept)]:to(opt.device)
 local rest = order:narrow(1, kept + 1, x.shape[1] - kept)
+if opt.batch > #rest then
+    refuse("--batch %d: there are %d pictures to train on, and %d kept back", opt.batch, #rest,
+        kept)
+end
 
 local loader = data.Loader { dataset = data.TensorDataset(x[rest], y[rest]), batch = opt.batch,
     shuffle = true,
@@ -152,11 +157,10 @@ local history, first = {}, 1
 local objects = { model = model, optimizer = optimizer, schedule = schedule }
 if scaler:is_enabled() then objects.scaler = scaler end
 if opt.resume then
-    if not opt.checkpoint then error("digits: --resume wants --checkpoint FILE", 0) end
-    local saved = checkpoint.load(opt.checkpoint, objects)
+    local ok, saved = pcall(checkpoint.load, opt.checkpoint, objects)
+    if not ok then refuse("--checkpoint: %s", saved) end
     if saved.epochs ~= opt.epochs then
-        error(("digits: the rate was planned for %d epochs: --epochs %d"):format(
-            saved.epochs, saved.epochs), 0)
+        refuse("--epochs %d: the rate was planned for %d epochs", opt.epochs, saved.epochs)
     end
     history, first, loader.epoch = saved.history, saved.epoch + 1, saved.passes
     print(("resumed after epoch %d"):format(saved.epoch))

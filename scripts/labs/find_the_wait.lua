@@ -31,8 +31,19 @@
 local here = arg[0]:match ".*/" or ""
 local options, grade = dofile(here .. "options.lua"), dofile(here .. "grade.lua")
 local say = dofile(here .. "text.lua")
-local opt = options { device = "gpu", steps = 20, size = 64, guess = false, write = false,
-    check = false, card = "h200" }
+
+-- The numbers of lines.
+local function guess(text)
+    if text:find "%d" then return text end
+    return nil, "expected numbers of lines, such as 3,5,8"
+end
+
+local opt = options({ device = "gpu", steps = 20, size = 64, guess = false, write = false,
+    check = false, card = "h200" }, { guess = guess, write = "new", check = "read" })
+if opt.device:find "^cpu" then
+    dofile(here .. "refuse.lua")("--device %s: nothing waits there: choose a device that \z
+        computes beside the host, gpu or sim", opt.device)
+end
 local BATCH, CLASSES = 256, 10
 
 -- The step. `state` lives as long as the training; x is on the device already, labels are in pinned
@@ -226,13 +237,8 @@ local function check(file)
     return true
 end
 
--- Writes the step to a file that is not there yet.
+-- Writes the step to a file.
 local function write(file)
-    local old <close> = io.open(file)
-    if old then
-        io.stderr:write(("find_the_wait: %s is there already: name another file\n"):format(file))
-        return false
-    end
     local f <close>, message = io.open(file, "w")
     if not f or not f:write(STEP) or not f:flush() then
         io.stderr:write(("find_the_wait: cannot write %s\n"):format(message or file))
@@ -242,10 +248,7 @@ local function write(file)
     return true
 end
 
-if opt.device == "cpu" then
-    print "on cpu nothing waits: choose a device that computes beside the host, --device gpu or sim"
-    os.exit(false)
-elseif opt.write then
+if opt.write then
     os.exit(write(opt.write), true)
 elseif opt.check then
     os.exit(check(opt.check), true)

@@ -44,16 +44,18 @@ local here = arg[0]:match ".*/" or ""
 local options, precision = dofile(here .. "options.lua"), dofile(here .. "precision.lua")
 local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
 local verdict = dofile(here .. "verdict.lua")
-local opt = options({ device = "gpu", card = "h200", host = 8e-6, batch = 8, size = 256, steps = 4,
-    workers = 2, precision = "f32", trace = false, loader = false, tables = {} }, { workers = 0 })
-if opt.loader then
-    local seconds = tonumber(opt.loader)
-    if not seconds or seconds < 1e-9 or seconds > 1 then
-        io.stderr:write("masked_loss.lua: --loader needs seconds a batch, from 1e-9 to 1\n")
-        os.exit(false)
-    end
-    sim.loader = seconds
+
+-- Seconds a batch.
+local function seconds(text)
+    local n = tonumber(text)
+    if n and n >= 1e-9 and n <= 1 then return n end
+    return nil, "expected seconds a batch, from 1e-9 to 1"
 end
+
+local opt = options({ device = "gpu", card = "h200", host = 8e-6, batch = 8, size = 256, steps = 4,
+    workers = 2, precision = "f32", trace = false, loader = false, tables = {} },
+    { trace = "prefix", loader = seconds })
+if opt.loader then sim.loader = opt.loader end
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown
 local size = opt.size
 local forward = precision.of(opt.precision)

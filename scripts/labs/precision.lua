@@ -5,10 +5,6 @@ local precision = {}
 
 function precision.of(name)
     local low = name ~= "f32"
-    if low and name ~= "f16" and name ~= "bf16" then
-        io.stderr:write(("%s: --precision %s: expected f32, f16 or bf16\n"):format(arg[0], name))
-        os.exit(false)
-    end
     local scope = { dtype = low and name or "bf16", enabled = low }
     local function forward(fn, ...) return autocast(scope, fn, ...) end
     return forward, amp.GradScaler { enabled = name == "f16" }

@@ -23,13 +23,21 @@
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
 local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", size = 128, image = false }
+-- A picture, as numbers.
+local function picture(file)
+    local ok, x = pcall(image.load, file, { dtype = "f32", channels = 3 })
+    if not ok then return nil, x end
+    return x
+end
+
+local opt = options({ device = "gpu", card = "h200", size = 128, image = false },
+    { image = picture })
 local label = card(opt.card, opt.device)
 local device = opt.device
 
 manual_seed(1)
 local x = rand(1, 3, opt.size, opt.size)
-if opt.image then x = image.load(opt.image, { dtype = "f32", channels = 3 }):unsqueeze(1) end
+if opt.image ~= false then x = opt.image:unsqueeze(1) end
 x = x:to(device)
 -- PyTorch's initialisation for a convolution of 3 channels and 3 x 3 pixels: uniform in +-1 /
 -- sqrt(27).

@@ -24,26 +24,24 @@
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8",
-    rounds = 3 }
-local live = os.execute "test -t 1"
-local label, modelled = card(opt.card, opt.device)
-local device = zeros(1, { device = opt.device }).device
-if not live then opt.rounds = 1 end
-
+-- The numbers of a list, as in 16,32.
 local function numbers(list)
     local out = {}
     for word in list:gmatch "[^,]+" do
         local n = math.tointeger(tonumber(word))
-        if not n or n < 1 then
-            error("svd_live: expected integers of at least 1 with commas between, got " ..
-                list, 0)
-        end
+        if not n or n < 1 then return nil, "expected integers of at least 1, as in 16,32" end
         out[#out + 1] = n
     end
-    if #out == 0 then error("svd_live: expected a list of numbers, got " .. list, 0) end
+    if #out == 0 then return nil, "expected integers of at least 1, as in 16,32" end
     return out
 end
+
+local opt = options({ device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8",
+    rounds = 3 }, { sizes = numbers, batches = numbers })
+local live = os.execute "test -t 1"
+local label, modelled = card(opt.card, opt.device)
+local device = zeros(1, { device = opt.device }).device
+if not live then opt.rounds = 1 end
 
 local function quiet(functions) return compare(functions, { print = false }) end
 
@@ -97,8 +95,8 @@ local function text(row)
 end
 
 local rows = {}
-for _, batch in ipairs(numbers(opt.batches)) do
-    for _, size in ipairs(numbers(opt.sizes)) do
+for _, batch in ipairs(opt.batches) do
+    for _, size in ipairs(opt.sizes) do
         rows[#rows + 1] = { size = size, batch = batch }
     end
 end
@@ -128,7 +126,7 @@ if device == "cpu" then -- the same work twice
         spread", "")
     return
 end
-for _, batch in ipairs(numbers(opt.batches)) do
+for _, batch in ipairs(opt.batches) do
     local own = {}
     for _, row in ipairs(rows) do
         if row.batch == batch then own[#own + 1] = row end

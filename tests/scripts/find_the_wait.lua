@@ -131,10 +131,6 @@ for _, cheat in ipairs(cheats) do
     t.ok(not ok and not out:find "passed" and not out:find "traceback", "refused: " .. cheat[1],
         out)
 end
-out, ok = lab "--check /nonexistent/mine.lua"
-t.ok(not ok and out:find "^not yet: /nonexistent/mine.lua: No such file[^\n]*\n$", "no file", out)
-out, ok = lab "--device cpu --guess 2"
-t.ok(not ok and out:find "^on cpu nothing waits", "a device on which nothing waits", out)
 changes["/ losses:numel()"] = "/ 2 / losses:numel()"
 out, ok = check(changes)
 t.ok(not ok and out:find "the weights differ", "nor where it computes something else", out)

@@ -339,8 +339,6 @@ for _, device in ipairs { "cpu", "sim" } do
             ("%s: losses in 16 bits are within %g of f32's on %s"):format(name, bound, device))
     end
 end
-out, ok = lab("digits", "--precision f64")
-t.ok(not ok and out:find "expected f32, f16 or bf16", "a precision that is none is refused")
 
 -- Digits: a training run that resumes exactly, and reaches its accuracy on unseen pictures.
 do
@@ -365,19 +363,16 @@ do
         t.ok(best < tonumber(lines[1]:match "loss ([%d.]+)"), "digits: the loss falls")
         t.is(gpush.image.load(base .. ".png").shape, { 3, 400, 640 }, "digits: and as a picture")
     end
-    out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 101")
-    t.ok(not ok and out:find "101 %% wanted: not reached",
+    out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 100")
+    t.ok(not ok and out:find "100 %% wanted: not reached",
         "digits: an accuracy that is not reached is a failure")
     out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 0")
     t.ok(ok and out:find "0 %% wanted: reached", "digits: and one that is, is not")
     t.ok(not out:find "\n\n" and out:find "\n  [^\n]+\naccuracy",
         "digits: the loader's report, and no empty line after it")
-    out, ok = lab("digits", "--resume")
-    t.ok(not ok and out:find "%-%-resume wants %-%-checkpoint FILE",
-        "digits: --resume without a file")
     out, ok = lab("digits",
         ("--count 300 --epochs 5 --checkpoint '%s-cpu.safetensors' --resume"):format(base))
-    t.ok(not ok and out:find "planned for 4 epochs: %-%-epochs 4",
+    t.ok(not ok and out:find "^digits: %-%-epochs 5: the rate was planned for 4 epochs\n$",
         "digits: resumed for another number of epochs")
     out, ok = lab("digits", "--device cpu --epochs 12")
     local share = tonumber(
@@ -409,27 +404,9 @@ end
 
 -- Options.
 out, ok = lab("svd", "--sise 3")
-t.ok(not ok and out:find("svd.lua: no option %-%-sise\noptions:\n  %-%-card %(default h200%)\n" ..
-    "  %-%-device %(default gpu%)"),
-    "an unknown option is an error that lists them")
-out, ok = lab("gathernd", "--rows many")
-t.ok(not ok and out:find "%-%-rows needs an integer of at least 1",
-    "so is a value of another kind")
-for name, option in pairs { gathernd = "--rows 0", svd = "--size 0", fork_wait = "--models 0",
-    masked_loss = "--steps 0", seven_tips = "--steps -1",
-    digits = "--epochs 0", svd_live = "--rounds 0" } do
-    out, ok = lab(name, option)
-    t.ok(not ok and out:find(option:match "%S+", 1, true)
-        and out:find "needs an integer of at least 1", name .. ": " .. option .. " is refused")
-end
-out, ok = lab("svd_live", "--sizes 8,0")
-t.ok(not ok
-    and out:find "svd_live: expected integers of at least 1 with commas between, got 8,0",
-        "svd_live: a size of 0")
-out, ok = lab("svd", "--image")
-t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")
 out, ok = lab("svd", "--help")
-t.ok(ok and out:find "options:\n  %-%-card", "--help lists the options and is no error")
+t.ok(ok and out:find "options:\n  %-%-card %(default h200%)\n  %-%-device %(default gpu%)",
+    "--help lists the options and is no error")
 do -- arrays that do not match
     local file = os.tmpname()
     require "gpush".npz.save(file,

@@ -157,7 +157,7 @@ grep -q '^memory ' <<<"$got"
 tap_ok $? "and finds what they are about" "$got"
 for bad in 'help xyzzy' 'lab nosuch' 'lab' 'doctor x' 'labs x' '--card h300 -e 1' '--card none -e 1' 'lab svd --card h300' 'lab svd --nosuch'; do
     got=$("$gpush" $bad 2>&1)
-    tap_is "$? $(grep -c 'traceback\|\[string' <<<"$got")" "$([[ $bad =~ ^(lab|doctor x|labs x)$ ]] && echo 2 || echo 1) 0" \
+    tap_is "$? $(grep -c 'traceback\|\[string' <<<"$got")" "$([[ $bad =~ ^(lab|lab svd .*|doctor x|labs x)$ ]] && echo 2 || echo 1) 0" \
         "gpush $bad: a message and no traceback" "$got"
 done
 tap_is "$("$gpush" nosuch 2>&1)" "$gpush: there is no command and no script 'nosuch'; gpush --help lists the commands" "gpush nosuch"

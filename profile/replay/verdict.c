@@ -175,11 +175,15 @@ static bool is_work(gp_cause cause) {
            cause == GP_CAUSE_delays;
 }
 
+/* Of one line there are samples of the script and of what it calls ("print"), kept apart. */
+static bool is_sample(const gp_rec *r) { return r && r->kind == GP_REC_SAMPLE; }
+
 static int by_what(const void *a, const void *b) {
     const owed *x = a, *y = b;
     if (x->cause != y->cause) return (int)x->cause - (int)y->cause;
     int (*compare)(const gp_rec *, const gp_rec *) = is_work(x->cause) ? by_name : by_line;
     int order = compare(x->rec, y->rec);
+    if (!order && is_sample(x->rec) && is_sample(y->rec)) order = by_name(x->rec, y->rec);
     return order ? order : by_line(x->before, y->before);
 }
 
@@ -250,7 +254,7 @@ static void add_up(ledger *l) {
         owed *part = &l->part[i];
         gp_worth *w = &l->v->of[part->cause];
         bool moves = part->cause == GP_CAUSE_script || part->cause == GP_CAUSE_cpu;
-        bool sampled = part->rec && part->rec->kind == GP_REC_SAMPLE;
+        bool sampled = is_sample(part->rec);
         bool edge = part->cause == GP_CAUSE_script && !sampled && !part->rec != !part->before;
         part->once = moves && (edge || part->last < steps || (steps && part->times < 2));
         w->ns += part->ns, w->times += part->times;

@@ -107,7 +107,8 @@ end
 
 --- What is said below the lines of another program's trace.
 fit.LINES = "a line is the one that calls or, where the trace does not have that, the first of \z
-    its function; ? where the function ran already when the profiler began"
+    its function; ? where that is not known either, as in a function \z
+    that ran when the profiler began, and outside of functions"
 
 --- What to write instead of a line that waited so often: that of a loop where it came once.
 function fit.advice(advice, times)

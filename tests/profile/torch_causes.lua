@@ -165,7 +165,7 @@ for frame, name in pairs {
     r:python(frame, 20, 200)
     launch(r, 400)
     t.is({ owed(r).setup.ns, owed(r).setup.times, owed(r).setup.where },
-        { 300000, 1, name .. " at train.py:3" }, frame)
+        { 300000, 1, name .. " at train.py:?" }, frame)
 end
 
 -- ---- names ----

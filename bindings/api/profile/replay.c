@@ -204,6 +204,9 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
         advice = wait_advice(p, w->most);
     if (cause == GP_CAUSE_copies && w->most && copies_advice(p, w->most))
         advice = copies_advice(p, w->most);
+    bool script = cause == GP_CAUSE_script && w->most && w->most->kind == GP_REC_SAMPLE;
+    const char *library = script && p->foreign ? gp_load_library_advice(w->most->name) : NULL;
+    if (library) set_text(L, "library", library);
     set_text(L, "cause", gp_cause_name(cause));
     set_text(L, "label", text[cause][0]);
     set_text(L, "advice", advice);
@@ -228,12 +231,12 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 }
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, sampled,
- * before, before_file, before_line, most, most_times, once, filled, small, pass}, rank where there
- * are several, sampled where name is a function of the script's, one for each cause that the record
- * knows, in the order of cause.def; with wall, work, queued, calls, busy, sampled (whether samples
- * of the script were taken), devices (the worth of kernels, copies, collectives and delays
- * together), vague (what those are worth is not known) and, where the record does not tell, untold
- */
+ * library, before, before_file, before_line, most, most_times, once, filled, small, pass}, rank
+ * where there are several, sampled where name is a function of the script's, or what a library does
+ * for it, with advice on that as library, one for each cause that the record knows, in the order of
+ * cause.def; with wall, work, queued, calls, busy, sampled (whether samples of the script were
+ * taken), devices (the worth of kernels, copies, collectives and delays together), vague (what
+ * those are worth is not known) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};

@@ -117,7 +117,7 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     b->copy = NULL;
     b->printing = 0;
     b->at = b->step_end = b->last_end = INT64_MIN;
-    b->script = NULL, b->function = NULL, b->script_ns = 0;
+    b->script = NULL, b->function = NULL, b->library = NULL, b->script_ns = 0;
     b->op = b->op_before = NULL;
     return track->name ? track : NULL;
 }

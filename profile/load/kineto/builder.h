@@ -13,6 +13,7 @@ typedef struct kineto_open {
     gp_rec *rec;                  /* of an op or a region */
     const gp_stack *base, *stack; /* PYTHON: the lines that called, and with its own */
     const char *module;           /* PYTHON: "Net_0.Linear_1", the module that runs; NULL */
+    const char *library;          /* PYTHON: what runs for a line of the script, "print"; NULL */
     int python, region;           /* the innermost open ones, itself included; -1: none */
     bool profiles;                /* PYTHON: within the profiler's own work */
     bool reads;                   /* OP: it has been noted as what would wait on a card */
@@ -52,6 +53,7 @@ typedef struct kineto_builder {
     int64_t at, script_ns;
     const gp_stack *script;
     const kineto_event *function;
+    const char *library; /* that runs for it, as kineto_open's */
 } kineto_builder;
 
 static inline bool kineto_no_memory(kineto_builder *b) {

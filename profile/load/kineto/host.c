@@ -53,6 +53,7 @@ static void push(builder *b, const kineto_event *e, gp_rec *rec) {
         o->module = gp_kineto_module(b->k, in ? in->module : NULL, e->name);
         o->stack = join(b, lines ? e->stack : NULL, own, o->module, o->base);
         o->python = b->depth;
+        if (!e->stack) o->library = in && in->library ? in->library : gp_kineto_library(e->name);
         o->profiles = (in && in->profiles) || gp_kineto_is_profiling(e->name);
     }
     b->depth++;
@@ -112,6 +113,9 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
     }
     if (kineto_runs_in(b, is_first_use_frame, e->t0)) return set_kind(b, "first use", r);
     if (prints(b, e->t0)) return gp_kineto_reason("print", NULL, r);
+    int python = kineto_python_at(b, b->depth, e->t0);
+    const char *library = python < 0 ? NULL : b->open[python].library;
+    if (library && gp_kineto_reason(library, NULL, r)) return true;
     if (kineto_runs_in(b, gp_kineto_is_scaler, e->t0))
         return gp_kineto_reason("GradScaler", NULL, r);
     for (int i = 0; i < b->depth; i++) {

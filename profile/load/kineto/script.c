@@ -30,24 +30,25 @@ static const kineto_event *function_at(const kineto_builder *b, int python, int6
     return NULL;
 }
 
-/* "work (train.py:12)"; NULL without memory. */
+/* "work (train.py:12)", "<module> (train.py)"; NULL without memory. */
 static const char *name_of(kineto_builder *b, const kineto_event *function) {
     const gp_frame *frame = &function->stack->frame[0];
+    const char *name = strstr(function->name, "): ");
     char text[400];
     char line[12];
-    int n =
-        snprintf(text, sizeof text, "%s (%s:%s)", frame->function ? frame->function : "<module>",
-                 frame->file, gp_line_text(frame->line, line));
+    bool module = name && !strcmp(name + 3, "<module>"); /* it has no line of its own */
+    int n = snprintf(text, sizeof text, "%s (%s%s%s)", name ? name + 3 : "?", frame->file,
+                     module ? "" : ":", module ? "" : gp_line_text(frame->line, line));
     n = n < (int)sizeof text ? n : (int)sizeof text - 1;
-    const char *name = gp_intern_add(b->p->names, text, (size_t)n);
-    if (!name) kineto_no_memory(b);
-    return name;
+    const char *kept = gp_intern_add(b->p->names, text, (size_t)n);
+    if (!kept) kineto_no_memory(b);
+    return kept;
 }
 
 bool kineto_script_flush(kineto_builder *b) {
     int64_t begin = b->at - b->script_ns;
-    const char *name = b->script_ns ? name_of(b, b->function) : NULL;
-    if (b->script_ns && !name) return false;
+    const char *name = b->library;
+    if (b->script_ns && !name && !(name = name_of(b, b->function))) return false;
     for (int64_t ns; b->script_ns > 0; b->script_ns -= ns) {
         ns = b->script_ns < LONGEST ? b->script_ns : LONGEST;
         begin += ns;
@@ -71,9 +72,11 @@ static bool go_on(kineto_builder *b, int64_t t) {
     bool script = function && !b->open[python].profiles;
     const gp_stack *stack = script ? b->open[python].stack : NULL;
     if (stack && !stack->n) stack = NULL;
-    bool same = stack == b->script && (!stack || function->name == b->function->name);
+    const char *library = stack ? b->open[python].library : NULL;
+    bool same = stack == b->script && library == b->library &&
+                (!stack || function->name == b->function->name);
     if (!same && !kineto_script_flush(b)) return false;
-    b->script = stack, b->function = function;
+    b->script = stack, b->function = function, b->library = library;
     if (stack) b->script_ns += t - b->at;
     b->at = t;
     return true;

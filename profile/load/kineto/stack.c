@@ -17,14 +17,18 @@ static bool begins(const char *p, size_t n, const char *word) {
  * modules that its frames commonly pass through. */
 static bool is_standard(const char *file, size_t n) {
     static const char *const modules[] = {
-        "abc.py",        "argparse.py",    "ast.py",       "asyncio/",      "bdb.py",
-        "codecs.py",     "collections/",   "concurrent/",  "contextlib.py", "copy.py",
-        "ctypes/",       "dataclasses.py", "enum.py",      "functools.py",  "gzip.py",
-        "importlib/",    "inspect.py",     "json/",        "logging/",      "multiprocessing/",
-        "pathlib.py",    "pickle.py",      "queue.py",     "random.py",     "re.py",
-        "re/",           "runpy.py",       "selectors.py", "signal.py",     "socket.py",
-        "subprocess.py", "tempfile.py",    "threading.py", "traceback.py",  "typing.py",
-        "warnings.py",   "weakref.py"};
+        "_weakrefset.py", "abc.py",     "argparse.py",  "ast.py",       "asyncio/",
+        "bdb.py",         "codecs.py",  "collections/", "concurrent/",  "contextlib.py",
+        "copy.py",        "copyreg.py", "csv.py",       "ctypes/",      "dataclasses.py",
+        "encodings/",     "enum.py",    "fnmatch.py",   "functools.py", "genericpath.py",
+        "glob.py",        "gzip.py",    "hashlib.py",   "http/",        "importlib/",
+        "inspect.py",     "json/",      "linecache.py", "logging/",     "multiprocessing/",
+        "os.py",          "pathlib.py", "pickle.py",    "pkgutil.py",   "posixpath.py",
+        "queue.py",       "random.py",  "re.py",        "re/",          "runpy.py",
+        "selectors.py",   "shutil.py",  "signal.py",    "socket.py",    "ssl.py",
+        "subprocess.py",  "tarfile.py", "tempfile.py",  "threading.py", "tokenize.py",
+        "traceback.py",   "typing.py",  "urllib/",      "uuid.py",      "warnings.py",
+        "weakref.py",     "zipfile.py"};
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
         size_t m = strlen(modules[i]);
         bool folder = modules[i][m - 1] == '/';
@@ -108,7 +112,11 @@ const gp_stack *gp_kineto_without_line(kineto *k, const gp_stack *s) {
 }
 
 const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n) {
-    return one(k, text, n, read_frame);
+    static const char module[] = ": <module>"; /* whose first line is none that did something */
+    size_t m = sizeof module - 1;
+    const gp_stack *s = one(k, text, n, read_frame);
+    bool is_module = s && n >= m && !memcmp(text + n - m, module, m);
+    return is_module ? gp_kineto_without_line(k, s) : s;
 }
 
 const gp_stack *gp_kineto_line(kineto *k, const char *text, size_t n) {

@@ -1,8 +1,9 @@
-"""Runs what gpush advises in PyTorch (profile/load/torch.def): for each row a program that waits
-and what the row says to write instead. On the cpu both give the same; on the meta device, whose
-tensors hold no values, the first fails and the second runs, as far as PyTorch can tell there: so
-it needs no value of the device. usage: advice.py torch.def; prints TAP; without torch it checks
-that each row has its programs, and counts the rest as skipped."""
+"""Runs what gpush advises in PyTorch (profile/load/torch.def and, for what Python and its libraries
+do, frames.def): for each row a program that waits and what the row says to write instead. On the
+cpu both give the same; on the meta device, whose tensors hold no values, the first fails and the
+second runs, as far as PyTorch can tell there: so it needs no value of the device.
+usage: advice.py torch.def frames.def; prints TAP; without torch it checks that each row has its
+programs, and counts the rest as skipped."""
 import re
 import sys
 
@@ -39,6 +40,8 @@ ROWS = {
     "aten::item": ("r = 0.0\nfor loss in losses:\n    r += loss.detach().item()",
                    ["total = zero\nfor loss in losses:\n    total += loss.detach()\nr = total"],
                    META),
+    "torch.save": ("for i in range(4):\n    r = x.cpu()",
+                   ["N = 2\nfor i in range(4):\n    r = x.cpu() if i % N == 1 else None"], SAME),
     "print": ("r = x.sum()\nstr(r)", ["loss = x.sum()\nstr(loss.item())\nr = loss"], SAME),
     "GradScaler": (SCALED.format(""), [SCALED.format(", fused=True")], SAME),
     "aten::equal": ("r = torch.equal(a, b)", ["r = (a == b).all()"], META),
@@ -78,6 +81,28 @@ ROWS = {
                               SAME),
     "cudaFree": ("r = x * 2\ntorch.cuda.empty_cache()", ["r = x * 2"], SAME),
 }
+# A kind of frames.def whose advice names code: a program, and what to write instead.
+FILE = "import io, threading\nfile, path = io.BytesIO(), io.BytesIO()\n"
+FRAMES = {
+    "LOG": ("import logging\nr, to = [], logging.Handler()\n"
+            "to.emit = lambda e: r.append(len(e.msg))\nto.emit(logging.makeLogRecord({'msg': 'step'}))",
+            ["import logging.handlers, queue\nr, q = [], queue.SimpleQueue()\n"
+             "logging.handlers.QueueHandler(q).emit(logging.makeLogRecord({'msg': 'step'}))\n"
+             "to = logging.Handler()\nto.emit = lambda e: r.append(len(e.msg))\n"
+             "by = logging.handlers.QueueListener(q, to)\nby.start()\nby.stop()"]),
+    "SAVE": (FILE + "torch.save({'x': x}, file)\nfile.seek(0)\nr = torch.load(file)['x']",
+             [FILE + "copy = {'x': x.to('cpu', copy=True)}\n"
+              "t = threading.Thread(target=torch.save, args=(copy, path))\n"
+              "t.start()\nx += 1\nt.join()\npath.seek(0)\nr = torch.load(path)['x']"]),
+    "PROCESS": ("import subprocess\nr = subprocess.run(['true']).returncode",
+                ["import subprocess\np = subprocess.Popen(['true'])\nr = p.wait()"]),
+    "SLEEP": ("import threading, time\nr = []\n"
+              "threading.Thread(target=r.append, args=(1,)).start()\nwhile not r:\n    time.sleep(0.001)",
+              ["import threading\nr, done = [], threading.Event()\n"
+               "threading.Thread(target=lambda: (r.append(1), done.set())).start()\ndone.wait()",
+               "import threading, queue\nq = queue.Queue()\n"
+               "threading.Thread(target=q.put, args=(1,)).start()\nr = [q.get()]"]),
+}
 LIKE = {"aten::_local_scalar_dense": "aten::item", "aten::nonzero_numpy": "aten::nonzero",
         "aten::_index_put_impl_": "aten::index_put_", "aten::to": "aten::_to_copy",
         "hipFree": "cudaFree"}
@@ -98,10 +123,25 @@ def ok(good, name, note=""):
         print("# " + note.replace("\n", "\n# "))
 
 
+def text_of(path):
+    return re.sub(r'"\n *"', "", open(path, encoding="utf-8").read())
+
+
 def rows(path):
     """The rows of torch.def: name, advice."""
-    text = re.sub(r'"\n *"', "", open(path, encoding="utf-8").read())
-    return re.findall(r'^TORCH\("([^"]*)", *\w+, *"([^"]*)"\)', text, re.M)
+    return re.findall(r'^TORCH\("([^"]*)", *\w+, *"([^"]*)"\)', text_of(path), re.M)
+
+
+def check_frames(torch, path):
+    """The kinds of frames.def whose advice names a function of a module."""
+    for kind, advice in re.findall(r'^FRAME_ADVICE\((\w+), *"([^"]*)"\)', text_of(path), re.M):
+        advice = re.sub(r"\bno [\w.]+\(\)", "", advice)  # what not to call
+        calls = re.findall(r"[a-z]\w*\.\w+[\w.]*(?:\((?:[^()]|\([^()]*\))*\))?", advice)
+        ok(bool(calls) == (kind in FRAMES), f"{kind} has its programs where it names code")
+        for call in calls if kind in FRAMES else ():
+            ok(call in "\n".join(FRAMES[kind][1]), f"'{kind}': '{call}' is in a program")
+        if torch and kind in FRAMES:
+            check(torch, kind, (*FRAMES[kind], SAME))
 
 
 def programs(name):
@@ -170,6 +210,7 @@ def main():
         if torch and id(found) not in seen:
             seen.add(id(found))
             check(torch, name, found)
+    check_frames(torch, sys.argv[2])
     if not torch:
         print(f"ok {tests + 1} # SKIP PyTorch is not installed: what is advised for it was not run")
     print(f"1..{tests + (not torch)}")

@@ -332,7 +332,8 @@ local function verdict(prof, rank)
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
-            row.advice = row.sampled and HAS:format(place(row), time(row.most), MOVE) or MOVE
+            row.advice = row.sampled
+                and HAS:format(place(row), time(row.most), row.library or MOVE) or MOVE
         elseif row.cause == "script" then
             row.advice = naming(prof) or row.advice
         end

@@ -35,6 +35,11 @@ static int join(gp_busy_span *s, int n) {
     return kept;
 }
 
+/* When c ran from: a collective from when the last rank had come. */
+static uint64_t ran_from(const gp_command *c) {
+    return least(c->end, c->met > c->rec->t0 ? c->met : c->rec->t0);
+}
+
 /* The spans of the commands for which is() holds; NULL: when out of memory. */
 static gp_busy_span *spans_of(const gp_timeline *t, bool (*is)(const gp_command *, const void *),
                               const void *with, int *n) {
@@ -42,7 +47,7 @@ static gp_busy_span *spans_of(const gp_timeline *t, bool (*is)(const gp_command 
     *n = 0;
     for (int i = 0; s && i < t->ncommands; i++)
         if (is(&t->command[i], with))
-            s[(*n)++] = (gp_busy_span){t->command[i].rec->t0, t->command[i].end, 0};
+            s[(*n)++] = (gp_busy_span){ran_from(&t->command[i]), t->command[i].end, 0};
     if (s) *n = join(s, *n);
     return s;
 }

@@ -97,6 +97,7 @@ static bool find_meetings(gp_job *job) {
         m->ended = most(m->ended, all[i].command->end);
         all[i].command->meeting = job->nmeetings - 1;
     }
+    for (int i = 0; i < n; i++) all[i].command->met = job->meeting[all[i].command->meeting].begun;
     free(all);
     return true;
 }

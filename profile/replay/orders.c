@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "profile/replay/timeline.h"
+#include "profile/show/usage.h"
 
 int gp_event_by_id(const gp_rec *const *event, int n, uint64_t id) {
     int lo = 0, hi = n;
@@ -53,6 +54,14 @@ static int ordered(const positions *at, const gp_stream_order *o) {
     return -1;
 }
 
+/* Command i follows `after`. */
+static void add_order(gp_timeline *t, int i, int after) {
+    gp_command *c = &t->command[i];
+    t->order[t->norders] = (gp_order_at){after, c->orders};
+    c->orders = t->norders++;
+    if (c->after < 0 || t->command[after].end > t->command[c->after].end) c->after = after;
+}
+
 /* Notes the command that each order is after, for the one that it is for. */
 static void add_orders(const positions *at) {
     gp_timeline *t = at->t;
@@ -62,15 +71,63 @@ static void add_orders(const positions *at) {
         while (o->done && after >= 0 && t->command[after].end > o->t)
             after = t->command[after].previous;
         if (i <= after || after < 0) continue; /* nothing queued, or done before the record */
-        gp_command *c = &t->command[i];
-        t->order[t->norders] = (gp_order_at){after, c->orders};
-        c->orders = t->norders++;
-        if (c->after < 0 || t->command[after].end > t->command[c->after].end) c->after = after;
+        add_order(t, i, after);
     }
 }
 
+/* ---- where the trace does not say what streams waited for ---- */
+
+static int by_end(const void *a, const void *b, void *command) {
+    uint64_t x = ((gp_command *)command)[*(const int *)a].end;
+    uint64_t y = ((gp_command *)command)[*(const int *)b].end;
+    return (x > y) - (x < y);
+}
+
+/* The last of n commands, by their ends, that had ended by `when`; -1: none. */
+static int ended_by(const gp_timeline *t, const int *by, int n, uint64_t when) {
+    int lo = 0, hi = n;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (t->command[by[mid]].end <= when) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo ? by[lo - 1] : -1;
+}
+
+/* Whether c waited for `before`, a collective of another stream, as its times show: it was queued,
+ * and its own stream was free, but it began just after the end of that. */
+static bool followed(const gp_timeline *t, int i, int before) {
+    enum { JUST_AFTER = 20000 }; /* ns */
+    if (before < 0 || before >= i) return false;
+    const gp_command *c = &t->command[i], *b = &t->command[before];
+    bool beside = c->stream != b->stream && t->stream[c->stream]->dev == t->stream[b->stream]->dev;
+    bool free = c->previous < 0 || t->command[c->previous].end < b->end;
+    return beside && free && c->launch < b->end && c->rec->t0 - b->end <= JUST_AFTER;
+}
+
+/* Of a job, collectives end earlier where a late rank comes earlier, and what waited for them
+ * begins earlier. */
+static bool guess_orders(gp_timeline *t) {
+    int *by = malloc(((size_t)t->ncommands + 1) * sizeof *by), n = 0;
+    t->order = malloc(((size_t)t->ncommands + 1) * sizeof *t->order);
+    if (!by || !t->order) return free(by), false;
+    for (int i = 0; i < t->ncommands; i++) {
+        const gp_rec *r = t->command[i].rec;
+        if (gp_rec_is_collective(r) && !gp_rec_runs_on_host(r)) by[n++] = i;
+    }
+    qsort_r(by, (size_t)n, sizeof *by, by_end, t->command);
+    for (int i = 0; i < t->ncommands; i++) {
+        int before = ended_by(t, by, n, t->command[i].rec->t0);
+        if (followed(t, i, before)) add_order(t, i, before);
+    }
+    free(by);
+    return true;
+}
+
+/* ---- all ---- */
+
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents) {
-    if (!t->p->norders) return true;
+    if (!t->p->norders) return !t->p->unknown_orders || t->p->ranks < 2 || guess_orders(t);
     t->order = malloc((size_t)t->p->norders * sizeof *t->order);
     positions at = {.t = t,
                     .event = event,

@@ -21,6 +21,7 @@ typedef struct gp_command {
     int orders;         /* in gp_timeline.order: commands of others that it follows; -1: none */
     int after;          /* of these the one that ended last; -1: none */
     int meeting;        /* of job.h: with other ranks' commands; -1: none */
+    uint64_t met;       /* when the last rank had come to that; 0: there is none */
     gp_gate gate;
     uint64_t launch;       /* when the host queued it, within the timeline's time */
     int64_t lag[GP_GATES]; /* from each of what it waits for to its start, at least: what was
@@ -104,7 +105,8 @@ bool gp_timeline_read_first_runs(gp_timeline *t);
 
 /* For timeline.c: reads t->busy from the commands. False when out of memory. */
 bool gp_timeline_read_busy(gp_timeline *t);
-/* Sets *ns to how long devices ran commands for which is() holds. False when out of memory. */
+/* Sets *ns to how long devices ran commands for which is() holds, without a collective's waiting
+ * for other ranks. False when out of memory. */
 bool gp_timeline_ran(const gp_timeline *t, bool (*is)(const gp_command *, const void *),
                      const void *with, uint64_t *ns);
 /* How long, from `from` to `to`, no device ran anything, in ns. */

@@ -342,6 +342,35 @@ static const gp_timeline *last_rank(const gp_job *job) {
     return last;
 }
 
+/* What the host of a rank does beside its waits. */
+static uint64_t beside_waits(const gp_timeline *t) {
+    uint64_t ns = t->done - t->p->t0;
+    for (int i = 0; i < t->nsteps; i++)
+        if (t->step[i].kind == GP_STEP_WAIT) ns -= t->step[i].t1 - t->step[i].t;
+    return ns;
+}
+
+static bool is_other(const gp_command *c, const void *cause) {
+    return gp_work_cause(c->rec) != *(const gp_cause *)cause;
+}
+
+/* Whatever streams waited for: without a cause's work each rank still takes what its host does, and
+ * what its devices do beside that. False when out of memory. */
+static bool limit_worth(const gp_job *job, gp_cause cause, gp_verdict *v) {
+    uint64_t rest = 0;
+    for (int i = 0; i < job->n; i++) {
+        uint64_t ran, host = beside_waits(job->rank[i]);
+        if (!gp_timeline_ran(job->rank[i], is_other, &cause, &ran)) return false;
+        if (ran > rest) rest = ran;
+        if (host > rest) rest = host;
+    }
+    gp_worth *w = &v->of[cause];
+    w->at_most = v->wall > rest ? v->wall - rest : 0;
+    uint64_t all = w->ns * (uint64_t)job->n; /* at most: the rank that owes it the most counts */
+    if (w->at_most > all) w->at_most = all;
+    return true;
+}
+
 bool gp_verdict_of(gp_job *job, gp_verdict *v) {
     const gp_timeline *t = last_rank(job);
     *v = (gp_verdict){.wall = gp_job_end(job) - t->p->t0};
@@ -356,6 +385,10 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
         if (!job->tangled) return false;
         v->untold = GP_UNTOLD_ORDERS;
     }
+    for (int cause = 0; v->vague && cause < GP_CAUSES; cause++)
+        if (is_work((gp_cause)cause) && cause != GP_CAUSE_delays &&
+            !limit_worth(job, (gp_cause)cause, v))
+            return gp_fail("profile: out of memory");
     gp_whatif w = {.host = 1, .without_causes = DEVICES};
     return v->untold || gp_job_saved(job, &w, &v->devices, NULL);
 }

@@ -230,12 +230,12 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
     lua_setfield(L, -2, "pass");
 }
 
-/* (prof, rank) -> list of {cause, label, ns, times, worth, rank, advice, file, line, name, sampled,
- * library, before, before_file, before_line, most, most_times, once, filled, small, pass}, rank
- * where there are several, sampled where name is a function of the script's, or what a library does
- * for it, with advice on that as library, one for each cause that the record knows, in the order of
- * cause.def; with wall, work, queued, calls, busy, sampled (whether samples of the script were
- * taken), devices (the worth of kernels, copies, collectives and delays together), vague (what
+/* (prof, rank) -> list of {cause, label, ns, times, worth, at_most, rank, advice, file, line, name,
+ * sampled, library, before, before_file, before_line, most, most_times, once, filled, small, pass},
+ * rank where there are several, sampled where name is a function of the script's, or what a library
+ * does for it, with advice on that as library, one for each cause that the record knows, in the
+ * order of cause.def; with wall, work, queued, calls, busy, sampled (whether samples of the script
+ * were taken), devices (the worth of kernels, copies, collectives and delays together), vague (what
  * those are worth is not known) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
@@ -253,6 +253,7 @@ static int l_verdict(lua_State *L) {
         set_int(L, "ns", w->ns);
         set_int(L, "times", w->times);
         set_int(L, "worth", w->worth);
+        set_int(L, "at_most", w->at_most);
         if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
         set_most(L, w);
         if (cause == GP_CAUSE_kernels) set_small(L, p);

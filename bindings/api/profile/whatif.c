@@ -301,8 +301,9 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
 static void say_assumed(const gp_prof *p, options *o) {
     if (p->unknown_orders)
         say(o,
-            "; no stream is taken to wait for another: the trace has calls for that (%d), which do "
-            "not say for what",
+            "; no stream is taken to wait for another%s: the trace has calls for that (%d), which "
+            "do not say for what",
+            p->ranks > 1 ? ", but for a collective where what it ran began just after that" : "",
             p->unknown_orders);
     if (p->guessed_orders)
         say(o,

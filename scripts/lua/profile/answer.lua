@@ -44,7 +44,8 @@ local function rows(list, names, limit)
 end
 
 local CAUSE <const> = { "cause", "label", "times", { "time_ns", "ns" }, { "worth_ns", "worth" },
-    "share", "nothing", "unknown", "where", "file", "line", "rank", "advice", "advised" }
+    "share", "nothing", "unknown", { "at_most_ns", "at_most" },
+    "where", "file", "line", "rank", "advice", "advised" }
 local WAIT <const> = { "file", "line", "region", "rank", "device", "why", "what", "advice", "count",
     { "waited_ns", "waited" }, { "longest_ns", "longest" }, "drained", { "idle_ns", "idle" },
     { "saves_ns", "saves" } }

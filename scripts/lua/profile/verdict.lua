@@ -5,7 +5,7 @@
 local require = ...
 local fit, registry = require "fit", require "registry"
 local workers = require "data.workers"
-local usage = require "profile.usage"
+local usage, late = require "profile.usage", require "profile.late"
 local replay = registry["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -44,8 +44,8 @@ local SAMPLED <const> = "its functions and lines have rows of their own in the t
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
 local HAS <const> = "%s has %s of it: %s"
-local ALL_RANKS <const> = "; the traces of all ranks together (gpush analyze rank*.json) say \z
-    which one the others waited for"
+local ALL_RANKS <const> = "; some of that time may be waiting for a rank that came later, which \z
+    only the traces of all ranks together say (gpush analyze rank*.json)"
 
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
 -- or the record does not tell.
@@ -252,18 +252,48 @@ end
 local BOUNDS <const> = "; the card's times are the least that it can take, as nobody measured it: \z
     what it takes more may be what dominates"
 
+-- The devices' work that may be worth more than what is known, as streams may have waited for it.
+local function may_be_more(list)
+    local rows, known = {}, math.max(list[1] and list[1].worth or 0, LITTLE * list.wall)
+    for _, row in ipairs(list) do
+        if row.unknown and row.at_most > known then rows[#rows + 1] = row end
+    end
+    table.sort(rows, function(a, b)
+        if a.at_most ~= b.at_most then return a.at_most > b.at_most end
+        return a.ns > b.ns
+    end)
+    return rows
+end
+
+local function conclude_open(list, how, prof)
+    local top, may = list[1], {}
+    for i, row in ipairs(list.open) do
+        local may_be = i == 1 and " may be worth" or ""
+        may[i] = ("%s%s up to %s"):format(row.label, may_be, time(row.at_most))
+    end
+    local known = top.share >= LITTLE and ("of what is known the most is owed to %s: without that \z
+        %s instead of %s (predicted by a replay%s, not measured; %s)"):format(top.label,
+        time(list.wall - top.worth), time(list.wall), how, replay.accuracy(prof, top.cause))
+        or ("nothing that is known is worth %d%% of the %s"):format(100 * LITTLE, time(list.wall))
+    return ("what dominated is not decided: %s, %s; %s"):format(
+        table.concat(may, ", "), STREAMS, known)
+end
+
+local function conclude_nothing(list, how, busy, prof)
+    local top = list[1]
+    return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z
+        replay%s, not measured%s)"):format(100 * LITTLE, time(list.wall),
+        list.work > 0 and ", in which devices were busy for " .. busy or "", how,
+        top and "; " .. replay.accuracy(prof, top.cause) or "")
+end
+
 local function conclude(list, prof)
     local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
     if list.untold then return conclude_untold(list) end
     if list.together then return conclude_together(list, how) end
-    if not top or top.share < LITTLE then
-        return ("nothing to gain here: no cause alone is worth %d%% of the %s%s (predicted by a \z
-            replay%s, not measured%s)"):format(100 * LITTLE, time(list.wall),
-            list.work > 0 and ", in which devices were busy for " .. busy or "", how,
-            top and "; " .. replay.accuracy(prof, top.cause) or "") .. (list.vague and
-            "; what less of the devices' work would save is not known, " .. STREAMS or "")
-    end
+    if list.open then return conclude_open(list, how, prof) end
+    if not top or top.share < LITTLE then return conclude_nothing(list, how, busy, prof) end
     local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
         measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
         replay.accuracy(prof, top.cause))
@@ -285,8 +315,8 @@ Verdict.__index = Verdict
 
 -- The sentence, and what to do about the first cause.
 function Verdict:head()
-    if not self.cause then return self.sentence end
     local first = self.together or self[1]
+    if not self.cause and not (self.open and first.advised) then return self.sentence end
     return ("%s\n%s: %s"):format(self.sentence, first.label, first.advice)
 end
 
@@ -295,7 +325,8 @@ function Verdict.__tostring(list)
         "most of it" } }, { list.sentence }
     for i, row in ipairs(list) do
         rows[i + 1] = { row.label, ("%d"):format(row.times), time(row.ns),
-            row.unknown and "not known" or row.nothing and "0" or time(row.worth),
+            row.unknown and "at most " .. time(row.at_most) or row.nothing and "0"
+                or time(row.worth),
             (row.unknown or row.nothing) and "" or percent(row.share),
             row.nothing or row.where or "" }
     end
@@ -318,8 +349,18 @@ local function naming(prof)
     return "NVTX ranges around its parts (torch.cuda.nvtx.range) name them; " .. MOVE
 end
 
--- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, where,
--- advice}, unknown: the worth is not known, and 0;
+-- Of a job, the rank that the others wait for, and what then is to be done about collectives.
+local function add_late(list, prof)
+    local several = not list.untold and list[1] and list[1].rank
+    list.late = several and late.of(prof, LITTLE * list.wall) or nil
+    for _, row in ipairs(list.late and list or {}) do
+        local waits = row.cause == "collectives" and 2 * list.late.ns >= row.ns
+        if waits then row.advice = late.advice(list.late) end
+    end
+end
+
+-- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, at_most,
+-- where, advice}, unknown: the worth is not known but for that, and 0;
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .kind: of the record's times
 local function verdict(prof, rank)
@@ -327,7 +368,7 @@ local function verdict(prof, rank)
     for i, row in ipairs(list) do
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
-        if row.unknown then row.worth = 0 end
+        if row.unknown then row.worth = 0 else row.at_most = nil end
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil
@@ -381,11 +422,17 @@ local function verdict(prof, rank)
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)
     list.together = together(list)
+    if not list.untold and not list.together then
+        local more = may_be_more(list)
+        if #more > 0 then list.open, list.cause = more, nil end
+    end
+    add_late(list, prof)
     if list.together and list.together.cause == "kernels" and prof.foreign then
         list.together.advice = by_kind(prof) or list.together.advice
     end
     list.cause = list.together and list.together.cause or list.cause
     list.sentence = conclude(list, prof)
+    if list.late then list.sentence = list.sentence .. "; " .. late.text(list.late) end
     return setmetatable(list, Verdict)
 end
 

@@ -1,0 +1,101 @@
+--!plain
+-- What causes are worth in traces of torch.profiler whose streams, queues and ranks wait for each
+-- other without saying so. Times are worked out by hand.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local folder = os.getenv "TMPDIR" or "/tmp"
+local function load(...)
+    local files = {}
+    for i, trace in ipairs { ... } do
+        files[i] = ("%s/worth%d.json"):format(folder, i)
+        local f <close> = assert(io.open(files[i], "wb"))
+        f:write(trace:text())
+    end
+    local p = g.profile.load(files)
+    for _, file in ipairs(files) do os.remove(file) end
+    return p
+end
+local function by_cause(verdict)
+    local out = {}
+    for _, row in ipairs(verdict) do out[row.cause] = row end
+    return out
+end
+local function near(ns, want, off, what)
+    t.ok(math.abs(ns - want) <= off, ("%s: %d, expected %d"):format(what, ns, want))
+end
+
+local REDUCE <const> = "ncclDevKernel_AllReduce_Sum_f32"
+
+-- ---- a late rank ----
+-- Five steps of two ranks: rank 1 runs 5 ms of Python, then both a kernel of 1 ms, an all_reduce of
+-- 300 us on another stream, one of 50 us after that, and an item. No event is named. Without the
+-- Python a step takes 1.4 ms.
+local function late_step(r, at, begun, slow)
+    r:op("aten::mm", at, 8)
+    r:kernel("gemm", at + 10, slow, r:call("cudaLaunchKernel", at + 2, 4))
+    r:call("cudaStreamWaitEvent", at + 10, 2)
+    r:kernel(REDUCE, at + slow + 13, begun + 300 - at - slow - 13,
+        r:call("cudaLaunchKernelExC", at + 14, 4), 20)
+    r:call("cudaStreamWaitEvent", at + 20, 2)
+    r:op("aten::add_", at + 24, 8)
+    r:kernel("add", begun + 303, 50, r:call("cudaLaunchKernel", at + 26, 4))
+    r:op("aten::item", at + 40, begun + 360 - at - 40)
+    r:call("cudaStreamSynchronize", at + 42, begun + 356 - at - 42)
+end
+for _, case in ipairs { { "Python", python = 5000, slow = 1000 },
+    { "kernels", python = 0, slow = 6000 } } do
+    local ranks, at = { made.trace { rank = 0 }, made.trace { rank = 1 } }, 0
+    for _ = 1, 5 do
+        local begun = at + case.python + case.slow + 13
+        late_step(ranks[1], at, begun, 1000)
+        late_step(ranks[2], at + case.python, begun, case.slow)
+        at = begun + 362
+    end
+    local p = load(ranks[1], ranks[2])
+    local verdict = p:verdict()
+    local by, text = by_cause(verdict), verdict.sentence
+    t.ok(text:find("rank 1 comes last in 5 of 5 collectives, by 25.000ms", 1, true),
+        case[1] .. ": the late rank", text)
+    t.ok(by.collectives.advice:find("ranks wait for rank 1", 1, true), "and it is to come earlier")
+    t.ok(by.collectives.at_most < p.wall_ns / 2, "what less of collectives is worth at most")
+    if case.python > 0 then
+        near(by.script.worth, 25e6, 1e5, "without Python")
+        t.is({ verdict.cause, by.script.rank }, { "script", 1 }, "what dominated")
+    else
+        t.ok(text:find("meanwhile: aten::mm on r1", 1, true), "what it did meanwhile", text)
+    end
+end
+
+-- ---- what may be worth more ----
+-- Five steps of 1 ms: 300 us of Python, a kernel of 400 and a collective of 300 after it, on a
+-- stream of its own, for which the host waits. What the two are worth is not known, at most what
+-- they take: 2 and 1.5 ms. The Python after the first op is worth 4 * 300 us, or 4 * 600, and so
+-- are the waits: without them it runs beside the device.
+for _, python in ipairs { 300, 600 } do
+    local r, at = made.trace(), 0
+    for _ = 1, 5 do
+        at = at + python
+        r:op("aten::mm", at, 8)
+        r:kernel("gemm", at + 10, 400, r:call("cudaLaunchKernel", at + 2, 4))
+        r:call("cudaStreamWaitEvent", at + 10, 2)
+        r:kernel(REDUCE, at + 412, 300, r:call("cudaLaunchKernelExC", at + 14, 4), 20)
+        r:op("aten::item", at + 20, 695)
+        r:call("cudaStreamSynchronize", at + 22, 692)
+        at = at + 716
+    end
+    local verdict = load(r):verdict()
+    local by, open = by_cause(verdict), python == 300
+    t.is({ by.kernels.at_most, by.collectives.at_most }, { 2000000, 1500000 }, "at most")
+    t.is({ verdict.cause, (verdict.sentence:match "^[^:]*") },
+        { not open and "waits" or nil, open and "what dominated is not decided" or
+            "dominated by waits of the host" }, "what dominated, with Python of " .. python)
+    near(by.script.worth, 4000 * python, 3e4, "the script")
+    if open then
+        t.ok(verdict.sentence:find("kernels may be worth up to 2.000ms", 1, true), "why")
+        t.ok(verdict:head():find("\nwaits of the host: ", 1, true), "what is known has its advice")
+    end
+end
+
+t.done()

@@ -64,6 +64,21 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+static int by_host(const void *a, const void *b) {
+    const work_item *x = a, *y = b;
+    uint64_t p = x->w.host ? x->w.host->id : 0, q = y->w.host ? y->w.host->id : 0;
+    return p < q ? -1 : p > q;
+}
+
+/* Notes which of n, in the order of hosts, are the only ones of theirs. */
+static void find_alone(work_item *list, int n) {
+    for (int i = 0; i < n; i++) {
+        bool first = !i || by_host(&list[i - 1], &list[i]);
+        bool last = i + 1 == n || by_host(&list[i], &list[i + 1]);
+        list[i].w.alone = list[i].w.host && first && last;
+    }
+}
+
 static work_item *gather(const gp_prof *p, int nwork) {
     int nhost = 0, n = 0;
     work_item *list = malloc(((size_t)nwork + 1) * sizeof *list);
@@ -83,6 +98,8 @@ static work_item *gather(const gp_prof *p, int nwork) {
         }
     }
     free(host);
+    qsort(list, (size_t)n, sizeof *list, by_host);
+    find_alone(list, n);
     qsort(list, (size_t)n, sizeof *list, by_device);
     return list;
 }
@@ -195,9 +212,11 @@ static bool computes(const gp_rec *r) {
 
 static bool is_kernel(const gp_rec *r) { return r->kind == GP_REC_KERNEL; }
 
-/* Whether a kernel ran for less time than the call that launched it took, where that is known. */
+/* Whether a kernel ran for less time than the call that launched it alone took, where that is
+ * known.
+ */
 static bool is_short(const gp_usage *u, const gp_work *w) {
-    return is_kernel(w->rec) && w->host && w->host->kind == GP_REC_CALL &&
+    return is_kernel(w->rec) && w->alone && w->host->kind == GP_REC_CALL &&
            w->rec->t1 - w->rec->t0 < gp_rec_end(u->p, w->host) - w->host->t0;
 }
 

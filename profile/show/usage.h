@@ -16,6 +16,7 @@ typedef struct gp_work {
     const gp_rec *rec;
     const gp_rec *host; /* what queued it; NULL: not on the record */
     uint64_t launch;    /* when; rec->t0 where that is unknown */
+    bool alone;         /* host queued nothing else, as a graph's launch does */
     int stream;         /* in gp_usage.stream */
 } gp_work;
 
@@ -51,11 +52,28 @@ typedef struct gp_device_usage {
     uint64_t span, idle, compute, other;
     uint64_t kernels, copies; /* sums of their durations */
     uint64_t nkernels, ncopies;
-    uint64_t nshort;             /* kernels that took less than the calls that launched them */
+    uint64_t nshort; /* kernels that took less than the calls that launched them alone */
     uint64_t collective, beside; /* collectives ran; and beside them kernels that compute */
 } gp_device_usage;
 /* malloc'd, by rank and device; *n of them. NULL with a message when out of memory. */
 gp_device_usage *gp_device_usages(const gp_usage *u, int *n);
+
+enum { GP_SLOW_CALL_NS = 50000, GP_LATE_NS = 100000 }; /* HTA's limits for outliers */
+/* The launches of one kind of call on a device, of loaded traces, which have such calls (HTA's
+ * launch statistics). A delay is from a call's end to the begin of its first work, 0 where that
+ * came before. */
+typedef struct gp_launches {
+    const char *name; /* the call; "" of those that then waited for their copy */
+    gp_device *dev;
+    int rank;
+    uint64_t times, work;                     /* calls; kernels, copies and fills by them */
+    uint64_t call, call_most, busy;           /* ns: of calls, the longest, and of their work */
+    uint64_t delay, delay_median, delay_most; /* ns */
+    uint64_t nshort, nslow, nlate; /* whose only work took less than they; calls of more than
+                                      GP_SLOW_CALL_NS; delays of more than GP_LATE_NS */
+} gp_launches;
+/* malloc'd, by rank, device and name; *n of them. NULL with a message when out of memory. */
+gp_launches *gp_launches_of(const gp_usage *u, int *n);
 
 enum { GP_KERNEL_WAIT_NS = 30000 }; /* gaps below are the launch's own: "kernel wait" */
 /* A stream: its busy time, and the gaps between its work by why (HTA's idle time breakdown): the

@@ -182,6 +182,8 @@ function M.summary(prof, group, limit, sort, several)
     if #devices > 0 then
         add("Devices", tostring(devices))
         add("Streams", tostring(prof:queues()))
+        local launches = prof:launches()
+        if #launches > 0 then add("Launches", tostring(launches)) end
     end
     return table.concat(out, "\n") .. "\n"
 end

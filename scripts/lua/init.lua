@@ -151,7 +151,8 @@ for file, signatures in pairs {
         critical_path = "self profile, text? group, int? rank" },
     ["profile.verdict"] = { verdict = OF_RANK },
     ["profile.usage"] = { sync = "self profile", waits = "self profile", devices = "self profile",
-        queues = "self profile, bool? series", memory = "self profile" },
+        queues = "self profile, bool? series", launches = "self profile",
+        memory = "self profile" },
     ["profile.collectives"] = { collectives = "self profile" },
 } do late(of_profiles, "profile.", file, signatures) end
 

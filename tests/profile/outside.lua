@@ -72,7 +72,7 @@ local function each_output(p, fn)
         end
     end
     for _, name in ipairs { "sync", "waits", "savings", "critical_path", "idle", "devices",
-        "queues", "collectives" } do
+        "queues", "launches", "collectives" } do
         fn(name, tostring(p[name](p)))
     end
     fn("a prediction", p:whatif { without = "all" }:table())

@@ -157,8 +157,8 @@ local shown = { tostring(hostile) }
 for _, group in ipairs { "op", "region", "line", "rank" } do
     shown[#shown + 1] = hostile:table { group = group }
 end
-for _, what in ipairs { "sync", "waits", "devices", "queues", "savings", "critical_path",
-    "idle" } do
+for _, what in ipairs { "sync", "waits", "devices", "queues", "launches", "savings",
+    "critical_path", "idle" } do
     shown[#shown + 1] = tostring(hostile[what](hostile))
 end
 shown[#shown + 1] = tostring(hostile:critical_path { group = "line" }) .. hostile:diff(hostile)

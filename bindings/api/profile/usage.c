@@ -212,6 +212,35 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
+/* usage.launches(prof) -> list by rank, device and call; call: nil of those that then waited */
+static int l_launches(lua_State *L) {
+    const gp_usage *u = push_usage(L);
+    gp_launches **list = gp_lua_push_block(L);
+    int n;
+    if (!(*list = gp_launches_of(u, &n))) return gp_lua_raise(L);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        const gp_launches *l = &(*list)[i];
+        lua_createtable(L, 0, 14);
+        set_text(L, "device", l->dev->name);
+        set_text(L, "call", *l->name ? l->name : NULL);
+        set_int(L, "rank", (uint64_t)l->rank);
+        set_int(L, "times", l->times);
+        set_int(L, "work", l->work);
+        set_int(L, "called", l->call);
+        set_int(L, "called_most", l->call_most);
+        set_int(L, "busy", l->busy);
+        set_int(L, "delay", l->delay);
+        set_int(L, "delay_median", l->delay_median);
+        set_int(L, "delay_most", l->delay_most);
+        set_int(L, "short", l->nshort);
+        set_int(L, "slow", l->nslow);
+        set_int(L, "late", l->nlate);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 /* ---- memory ---- */
 
 static void release_owners(void *owner) {
@@ -313,15 +342,11 @@ static int l_not_compared(lua_State *L) {
 }
 
 void gp_lua_set_usage(lua_State *L) {
-    static const luaL_Reg lists[] = {{"kind_now", l_kind_now},
-                                     {"not_compared", l_not_compared},
-                                     {"waits", l_waits},
-                                     {"reads", l_reads},
-                                     {"queues", l_queues},
-                                     {"devices", l_devices},
-                                     {"memory", l_memory},
-                                     {"alive", l_alive},
-                                     {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"kind_now", l_kind_now}, {"not_compared", l_not_compared},
+                                     {"waits", l_waits},       {"reads", l_reads},
+                                     {"queues", l_queues},     {"devices", l_devices},
+                                     {"launches", l_launches}, {"memory", l_memory},
+                                     {"alive", l_alive},       {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
 }

@@ -74,8 +74,9 @@ local questions = {
         part("waits", "would_wait") },
     { "ops", "The ops with the most time of their own", with_limit, part "ops" },
     { "kernels", "The device's kernels with the most time, by name", with_limit, part "kernels" },
-    { "devices", "What each device did: kernels, copies, collectives, and why it was idle",
-        files_only, part("devices", "idle") },
+    { "devices", "What each device and stream did: kernels, copies, collectives, how work was \z
+        launched, and why the device was idle", files_only,
+        part("devices", "streams", "launches", "idle") },
     { "critical_path", "The chain of work that decided the wall time", with_limit,
         part "critical_path" },
     { "compare", "What changed from one profile to another", { before = FILE, after = FILE },

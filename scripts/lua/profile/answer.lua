@@ -1,8 +1,8 @@
 --!plain
 -- What a profile says, as one table for programs: gpush analyze --json and others print it as
 -- JSON, in the form of docs/answer.schema.json. Its numbers are those of the texts: prof:verdict(),
--- sync(), rows(), devices(), idle() and critical_path(). Times are in whole nanoseconds. What a
--- record does not have is left out; a list may be empty.
+-- sync(), rows(), devices(), queues(), launches(), idle() and critical_path(). Times are in whole
+-- nanoseconds. What a record does not have is left out; a list may be empty.
 local require = ...
 local gpush = require "gpush"
 
@@ -55,8 +55,18 @@ local OP <const> = { "name", "count", { "self_host_ns", "self_cpu_time_total" },
     { "device_ns", "device_time_total" } }
 local KERNEL <const> = { "name", "count", { "device_ns", "self_device_time_total" } }
 local DEVICE <const> = { "device", "rank", "streams", "kernels", "copies", "short", "busy",
-    { "span_ns", "span" }, { "idle_ns", "idle" }, { "kernel_ns", "kernel_time" },
+    { "span_ns", "span" }, { "idle_ns", "idle" }, { "compute_ns", "compute" },
+    { "other_ns", "other" }, { "kernel_ns", "kernel_time" },
     { "copy_ns", "copy_time" }, { "collective_ns", "collective" }, { "overlapped_ns", "beside" } }
+local STREAM <const> = { "device", "stream", "rank", "work", { "busy_ns", "busy" },
+    { "host_wait_ns", "host_wait" }, { "kernel_wait_ns", "kernel_wait" }, { "other_ns", "other" },
+    "changes", { "queued_mean", "mean" }, { "queued_std", "std" },
+    { "queued_min", "min" }, { "queued_q25", "q25" }, { "queued_median", "median" },
+    { "queued_q75", "q75" }, { "queued_max", "max" } }
+local LAUNCH <const> = { "device", "call", "rank", "times", "work", { "called_ns", "called" },
+    { "called_most_ns", "called_most" }, { "work_ns", "busy" }, { "delay_ns", "delay" },
+    { "delay_median_ns", "delay_median" }, { "delay_most_ns", "delay_most" }, "short", "slow",
+    "late" }
 local IDLE <const> = { "rank", { "wall_ns", "wall" }, { "kernels_ns", "kernels" },
     { "copies_ns", "copies" }, { "latency_ns", "latency" }, { "waiting_ns", "waiting" },
     { "loader_ns", "loader" }, { "op_ns", "op" }, { "script_ns", "script" },
@@ -112,7 +122,8 @@ function M.of(prof, limit)
     out.would_wait = rows(sync.reads, READ)
     out.ops = rows(prof:rows { sort = sort }, OP, limit)
     out.kernels = rows(#devices > 0 and kernels_of(prof) or {}, KERNEL, limit)
-    out.devices = rows(devices, DEVICE)
+    out.devices, out.streams = rows(devices, DEVICE), rows(prof:queues(), STREAM)
+    out.launches = rows(prof:launches(), LAUNCH)
     local idle = try(prof.idle, prof)
     out.idle = idle and rows(#idle.ranks > 0 and idle.ranks or { idle }, IDLE)
     local path = try(prof.critical_path, prof)

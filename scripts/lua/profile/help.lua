@@ -131,10 +131,19 @@ profile.sync | prof:sync() (see profile.waits, profile.savings, profile.verdict)
 profile.waits | prof:waits() (see profile.sync)
     Each wait of a profile by itself, as a list that prints as a table: file, line, why, what,
     region, device, stream, start, stop, drained, idle, advice (times in ns).
-profile.devices | prof:devices() (see profile.queues, profile.idle)
+profile.devices | prof:devices() (see profile.queues, profile.launches, profile.idle)
     What each device did from its first work to its last, as a list that prints as a table: span,
     idle, compute, other (only copies and collectives), in ns, and the share that it was busy.
-    HolisticTraceAnalysis' temporal breakdown.
+    HolisticTraceAnalysis' temporal breakdown. collective is the time of collectives, beside that in
+    which kernels computed beside them; short counts kernels that took less than the call that
+    launched them alone.
+profile.launches | prof:launches() (see profile.devices, profile.queues, profile.load)
+    How work of a loaded trace was launched, by call of the runtime: a list that prints as a table.
+    times counts calls, work what they launched (a graph's kernels are one call's); called and
+    called_most are the calls' time, busy that of their work; delay, delay_median and delay_most are
+    from a call's end to its first work's begin. short counts calls whose only work took less than
+    they, slow those of more than 50 us, late those whose work began more than 100 us later. Without
+    call: copies that were waited for. Times in ns.
 profile.memory | prof:memory() (see alive, memory, profile.run)
     Which ops and lines allocated the memory: a list that prints as a table, with name, file, line,
     device, blocks, allocated, peak (alive at the device's peak) and kept (at the end), in bytes;

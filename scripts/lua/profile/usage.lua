@@ -1,6 +1,6 @@
 --!plain
 -- What a profile's devices did, what its waits cost and whose memory it was, as lists that print as
--- text: prof:sync(), waits(), devices(), queues() and memory(); and alive().
+-- text: prof:sync(), waits(), devices(), queues(), launches() and memory(); and alive().
 local require = ...
 local fit, registry = require "fit", require "registry"
 local usage = registry["gpush.usage"]
@@ -231,6 +231,23 @@ function Queues.__tostring(list)
     return table.concat(out, "\n")
 end
 
+local Launches = { __name = "launches" }
+function Launches.__tostring(list)
+    if #list == 0 then return "no call that launched work is on the record" end
+    local out = text({ "device", "call", "times", "work", "each", "longest", "later: median",
+        "longest", "short", "slow", "late" }, list, function(row)
+        return { row.device, row.call or "(copies that were waited for)", count(row.times),
+            count(row.work), time(row.called / row.times), time(row.called_most),
+            time(row.delay_median), time(row.delay_most), count(row.short), count(row.slow),
+            count(row.late) }
+    end, 3)
+    out[#out + 1] = "work: kernels, copies and fills; later: from the call's end to its first \z
+        work's begin. short: its only work took less than the call; slow: the call took more than \z
+        50 us; late: its work began more than 100 us later"
+    out[#out + 1] = fit.safe("times: " .. list.kind)
+    return table.concat(out, "\n")
+end
+
 -- ---- memory ----
 
 local Memory = { __name = "memory" }
@@ -288,5 +305,6 @@ return {
     sync = sync,
     waits = function(prof) return shown(usage.waits(prof), prof, Waits) end,
     devices = function(prof) return shown(usage.devices(prof), prof, Devices) end,
+    launches = function(prof) return shown(usage.launches(prof), prof, Launches) end,
     queues = function(prof, series) return shown(usage.queues(prof, series), prof, Queues) end,
 }

@@ -71,8 +71,8 @@ local function tables(p)
     call("markdown", p.table, p, { format = "markdown" })
     local json = call("json", p.table, p, { format = "json" })
     if json then call("json of a table", g.json.decode, json) end
-    for _, method in ipairs { "sync", "waits", "devices", "queues", "memory", "collectives",
-        "savings", "critical_path", "idle" } do
+    for _, method in ipairs { "sync", "waits", "devices", "queues", "launches", "memory",
+        "collectives", "savings", "critical_path", "idle" } do
         local list = call(method, p[method], p)
         if list ~= nil then plain(method, call(method .. " as text", tostring, list)) end
     end

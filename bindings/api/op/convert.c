@@ -335,8 +335,22 @@ static int l_tolist(lua_State *L) {
     return 1;
 }
 
+static gp_dtype check_dtype(lua_State *L, int index) {
+    gp_dtype dt;
+    if (!gp_dtype_parse(lua_tostring(L, index), &dt)) gp_lua_raise(L);
+    return dt;
+}
+
+/* promote_types(a, b): the dtype of an op on tensors of both. */
+static int l_promote_types(lua_State *L) {
+    gp_dtype a = check_dtype(L, 1), b = check_dtype(L, 2);
+    lua_pushstring(L, gp_dtype_name(gp_dtype_promote(a, b)));
+    return 1;
+}
+
 void gp_lua_open_convert(lua_State *L) {
     static const gp_lua_function functions[] = {
+        {"promote_types", "dtype dtype1, dtype dtype2", l_promote_types},
         {"tensor", "value value, dtype? dtype, device? device, bool? requires_grad", l_tensor},
         {NULL, NULL, NULL}};
     static const gp_lua_function methods[] = {{"tolist", "self tensor", l_tolist},

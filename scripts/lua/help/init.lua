@@ -162,6 +162,8 @@ local function show_table(t, name)
     if not known then
         local class = type(meta) == "table" and rawget(meta, "__name")
         put("%s: a %s", name, type(class) == "string" and safe(class) or "table")
+        local text = type(meta) == "table" and rawget(meta, "__help")
+        if type(text) == "string" then wrapped(text, "    ") end
     end
     local Module = rawget(gpush.nn, "Module")
     if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then

@@ -103,6 +103,29 @@ fuse | fuse(fn) (see fuse_compile, timeit, compare, profile)
     > local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) f(x, x)
     > return f(x, -x * 3)
     --> tensor({0.0, 0.0}, f32 2 cpu)
+elementwise | elementwise(inputs, outputs, formula[, name]) (see reduction, fuse)
+    An op of your own from formulas of C, as CuPy's ElementwiseKernel: a list of 'type name' for
+    operands and results, and 'result = value' for each, with ; between. A type is a dtype, a C
+    type, or a capital: the dtype that its operands promote to. Operands broadcast. The op runs on
+    every device with the same bits, is fused, and has a derivative. A raw operand is read by
+    index, from 0, as in x[i - 1], where i is the element's own; k(x, {size = n}) gives the number
+    of elements where only raw operands are there. A read outside of it is an error.
+    > local huber = elementwise("T x, T d", "T z",
+    >     "T a = fabs(x); z = a <= d ? 0.5 * x * x : d * (a - 0.5 * d)", "huber")
+    > return huber(tensor{-3.0, 0.5}, 1.0)
+    --> tensor({2.500, 0.125}, f32 2 cpu)
+reduction | reduction(inputs, outputs, map, reduce[, post[, identity[, name]]]) (see elementwise)
+    A reduction of your own from formulas of C, as CuPy's ReductionKernel: map of each element,
+    combined by reduce, a formula of a and b, and post, 'result = value' of a. All is also taken by
+    name, as in the example. Called with {dim = 2, keepdim = true}, or for all elements. a + b,
+    a * b, min, max, && and || are gpush's sum, prod and so on; others combine neighbours in pairs,
+    in order, and identity fills up odd numbers, so it has to change nothing.
+    > local l2 = reduction{"T x", "T y", map = "x * x", reduce = "a + b", post = "y = sqrt(a)"}
+    > return l2(tensor{{3.0, 4.0}, {5.0, 12.0}}, {dim = 2})
+    --> tensor({ 5.0, 13.0}, f32 2 cpu)
+promote_types | promote_types(dtype1, dtype2) (see to, default_dtype)
+    The dtype of what an op makes of tensors of both.
+    > promote_types("f16", "bf16") --> f32
 fuse_compile | fuse_compile([mode]) (see fuse)
     Whether fused functions are compiled, by GCC where it is in PATH, and on cuda by NVRTC: true
     compiles those that run often, in the background; false none; "wait" each at its second call,

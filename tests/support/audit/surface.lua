@@ -63,6 +63,8 @@ S.calls = {
     ["g.default_device"] = "'cpu'", ["g.default_dtype"] = "'f32'", ["g.devices"] = "'sim'",
     ["g.enable_grad"] = "nop", ["g.fork"] = "nop", ["g.fuse"] = "nop", ["g.fuse_compile"] = "true",
     ["g.capture"] = "nop", ["g.diverge"] = "double, {f(2)}",
+    ["g.elementwise"] = "'T x', 'T z', 'z = x'", ["g.reduction"] = "'T x', 'T y', 'x', 'a + b'",
+    ["g.promote_types"] = "'f16', 'f32'",
     ["g.grad"] = "w:sum(), w",
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",
     ["g.manual_seed"] = "1", ["g.no_grad"] = "nop", ["g.set_rng_state"] = "get_rng_state()",

@@ -171,6 +171,17 @@ static void check_card(lua_State *L, void *so, int i, int driver) {
         fix_by_build(NULL);
 }
 
+/* Which card "cuda" is, where that is not simply the first and only one. */
+static void show_own(int cards) {
+    const char *visible = gp_env_text(GP_ENV_CUDA_VISIBLE_DEVICES);
+    gp_own_card own = gp_cuda_own_card();
+    char rank[100] = "of several ranks each takes the card of its local rank";
+    if (own.from) snprintf(rank, sizeof rank, "local rank %d by %s", own.local, own.from);
+    else if (cards < 2 && !visible) return;
+    gp_doctor_say(GP_WORKS, "ranks", "\"cuda\" is cuda:%d here; %s%s%s", own.index, rank,
+                  visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
+}
+
 static void check_cards(lua_State *L, void *so, int driver) {
     char text[4000] = "";
     int n = gp_cuda_devices(text, sizeof text), i = 0;
@@ -186,6 +197,7 @@ static void check_cards(lua_State *L, void *so, int driver) {
     for (char *line = n ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
         gp_doctor_say(GP_WORKS, "plug-in", "finds %s", line);
     for (; usable && i < n; i++) check_card(L, so, i, driver);
+    if (usable) show_own(n);
 }
 
 /* ---- NVIDIA's libraries ---- */

@@ -28,6 +28,8 @@ static const struct {
 #include "tensor/base/env.def"
 };
 
+const char *gp_env_name(gp_env v) { return rows[v].name; }
+
 const char *gp_env_text(gp_env v) {
     const char *text = getenv(rows[v].name);
     return text && *text ? text : NULL;

@@ -24,6 +24,8 @@ typedef enum gp_env {
 /* Fails with the first variable whose value cannot be used, the value and what is expected. */
 bool gp_env_check(void);
 
+/* Its name. */
+const char *gp_env_name(gp_env v);
 /* The value; NULL where the variable is not set, or empty. */
 const char *gp_env_text(gp_env v);
 /* The value of an INTEGER, the first one of INTEGERS, the bytes of a SIZE; `otherwise` where the

@@ -20,6 +20,16 @@ const gp_device_vt *gp_cuda_vt(void);
 bool gp_cuda_opened(void);
 /* The number of CUDA devices, with a line of text for each; 0 with the reason. */
 int gp_cuda_devices(char *text, size_t size);
+/* Which CUDA device "cuda" and "gpu" are, without a number. */
+typedef struct gp_own_card {
+    int index, local, cards; /* local: this process's number among its machine's ranks, as */
+    const char *from;        /* that variable of its launcher's says; NULL: none does */
+} gp_own_card;
+/* Each rank of a machine takes the card of its local rank, the first ones again where there are
+ * more ranks than cards; a process without a local rank takes the first. */
+gp_own_card gp_cuda_own_card(void);
+/* The same number, for one that opens it: a rank then says on stderr, once, which it takes. */
+int gp_cuda_take_card(void);
 /* Where someone gets the simulated device for "gpu": says on stderr, once, that there is a driver
  * which cannot be used, or a plug-in that is being built, as whoever has a card expects it to be at
  * work. */

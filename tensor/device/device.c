@@ -236,13 +236,13 @@ gp_device *gp_device_cpu(void) {
     return cpu;
 }
 
-/* Splits "sim:1" into its kind and index; a missing index is 0. */
+/* Splits "sim:1" into its kind and index; a missing index is -1. */
 static bool split_name(const char *name, char *kind, size_t size, int *index) {
     size_t n = strcspn(name, ":");
     if (n == 0 || n >= size) return false;
     memcpy(kind, name, n);
     kind[n] = 0;
-    *index = 0;
+    *index = -1;
     if (!name[n]) return true;
     char *end;
     long i = strtol(name + n + 1, &end, 10);
@@ -250,16 +250,17 @@ static bool split_name(const char *name, char *kind, size_t size, int *index) {
     return *index = (int)i, true;
 }
 
-/* With the registry's lock held. name: the whole name, for messages. "gpu" falls back to sim,
- * "cuda" does not. */
+/* With the registry's lock held. name: the whole name, for messages; index -1: it has none. "gpu"
+ * falls back to sim, "cuda" does not. */
 static gp_device *lookup(const char *kind, int index, const char *name) {
     if (!strcmp(kind, "gpu")) {
         const gp_device_vt *vt = gp_model_card() ? NULL : gp_cuda_vt();
         if (!vt && !gp_model_card()) gp_cuda_warn_unusable();
-        return vt ? find_or_open(vt, index) : lookup("sim", index, name);
+        return vt ? lookup("cuda", index, name) : lookup("sim", index, name);
     }
-    if (!strcmp(kind, "cpu") && index == 0) return find_or_open(&gp_cpu_vt, 0);
+    if (!strcmp(kind, "cpu") && index <= 0) return find_or_open(&gp_cpu_vt, 0);
     if (!strcmp(kind, "sim")) {
+        if (index < 0) index = 0;
         if (index >= gp_sim_count())
             return gp_fail_null(
                 "device '%s': sim has %d device%s from sim:0 on (GPUSH_SIM_DEVICES sets how many)",
@@ -276,6 +277,7 @@ static gp_device *lookup(const char *kind, int index, const char *name) {
             name);
     if (!strcmp(kind, "cuda")) {
         const gp_device_vt *vt = gp_cuda_vt();
+        if (vt && index < 0) index = gp_cuda_take_card();
         return vt ? find_or_open(vt, index) : NULL;
     }
     return gp_fail_null(

@@ -70,8 +70,9 @@ bool gp_dist_post(const gp_dist_call *d);
 /* Looks, without waiting, at the calls posted so far. False with a message where ranks differ, one
  * has ended, or has not come within the timeout: no collective works from then on. */
 bool gp_dist_check(void);
-/* Gives rank 0's bytes to all ranks of d's group. Waits until they have come. */
-bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes);
+/* Gives what each rank of d's group has to all: `all` has that many bytes for each, at first this
+ * rank's. Waits until they have come. */
+bool gp_dist_share(const gp_dist_call *d, void *all, size_t bytes);
 
 /* ---- warnings ---- */
 

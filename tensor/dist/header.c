@@ -54,10 +54,16 @@ static void describe(const gp_header *h, bool with_device, char *text, size_t si
              with_device ? " on " : "", with_device ? h->device : "", h->file, h->line);
 }
 
+/* Whether both are on cpu, on sim or on cards, of which each rank has its own. */
+static bool same_kind(const gp_header *a, const gp_header *b) {
+    size_t n = strcspn(a->device, ":");
+    return n == strcspn(b->device, ":") && !strncmp(a->device, b->device, n);
+}
+
 bool gp_dist_fail_differ(const gp_dist_call *d, int rank_a, const gp_header *a, int rank_b,
                          const gp_header *b) {
     char one[400], other[400];
-    bool devices = strcmp(a->device, b->device) != 0;
+    bool devices = !same_kind(a, b);
     describe(a, devices, one, sizeof one);
     describe(b, devices, other, sizeof other);
     return gp_fail("%s: ranks differ: rank %d calls %s, rank %d %s", gp_dist_name(d), rank_a, one,

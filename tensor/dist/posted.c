@@ -135,28 +135,37 @@ bool gp_dist_check(void) {
     return ok;
 }
 
-bool gp_dist_share(const gp_dist_call *d, void *data, size_t bytes) {
+/* Starts sending this rank's part of `all` to the others, and receiving theirs: how many works that
+ * takes. */
+static int start_sharing(const gp_dist_call *d, char *all, size_t bytes, int *work, int *peer) {
     const gp_process_group *g = gp_group_at(d->group);
     gp_transport *t = w->transport;
-    int n = 0, *work = calloc((size_t)g->n, sizeof *work),
-        *peer = calloc((size_t)g->n, sizeof *peer);
-    char *copy = malloc(bytes);
-    if (!work || !peer || !copy)
-        return free(work), free(peer), free(copy), gp_fail("%s: out of memory", d->call->name);
-    memcpy(copy, data, bytes);
+    int n = 0, comm = gp_dist_comm(d);
     gp_dist_lock();
     for (int r = 0; r < g->n; r++) {
-        if (r == g->rank || (g->rank && r)) continue;
+        if (r == g->rank) continue;
         peer[n] = r;
-        work[n++] = g->rank ? t->receive(gp_dist_comm(d), r, GP_TAG_SHARE, copy, bytes)
-                            : t->send(gp_dist_comm(d), r, GP_TAG_SHARE, copy, bytes);
+        work[n++] = t->receive(comm, r, GP_TAG_SHARE, all + (size_t)r * bytes, bytes);
+        peer[n] = -1;
+        work[n++] = t->send(comm, r, GP_TAG_SHARE, all + (size_t)g->rank * bytes, bytes);
     }
     gp_unlock(&w->lock);
+    return n;
+}
+
+bool gp_dist_share(const gp_dist_call *d, void *all, size_t bytes) {
+    size_t ranks = (size_t)gp_group_at(d->group)->n;
+    int *work = calloc(2 * ranks, sizeof *work), *peer = calloc(2 * ranks, sizeof *peer);
+    char *copy = malloc(ranks * bytes);
+    if (!work || !peer || !copy)
+        return free(work), free(peer), free(copy), gp_fail("%s: out of memory", d->call->name);
+    memcpy(copy, all, ranks * bytes);
+    int n = start_sharing(d, copy, bytes, work, peer);
     bool ok = true;
     for (int i = 0; i < n; i++) ok = ok && work[i] >= 0;
     ok = ok ? gp_dist_finish(d, work, n, GP_AWAIT_RANKS, peer)
-            : gp_fail("%s: %s", d->call->name, t->error);
-    if (ok) memcpy(data, copy, bytes), free(copy);
+            : gp_fail("%s: %s", d->call->name, w->transport->error);
+    if (ok) memcpy(all, copy, ranks * bytes), free(copy);
     else lost = copy, gp_dist_break(gp_error());
     free(work);
     free(peer);

@@ -6,6 +6,8 @@
 . "$(dirname "$0")/../support/dist.sh"
 export GPUSH_CUDA_PLUGIN=$GPUSH_BUILD/fake/libgpush_cuda.so GPUSH_NCCL_PLUGIN=$GPUSH_BUILD/fake/libgpush_nccl.so
 export GPUSH_CUDA_LIBRARIES=$GPUSH_BUILD/fake/nccl:$GPUSH_BUILD/fake
+export GPUSH_FAKE_DEVICES=3
+unset CUDA_VISIBLE_DEVICES LOCAL_RANK SLURM_LOCALID
 [ -e "$GPUSH_CUDA_PLUGIN" ] || tap_skip_all "the stand-in for CUDA was not built"
 cd "$HOME" || exit 1
 ranks 3 "$GPUSH_ROOT/tests/support/dist/collectives.lua" cuda
@@ -68,7 +70,8 @@ end
 E2
 is() { tap_is "$(grep -cE -- "$1" out)" "$2" "$3"; }
 ranks 2 x.lua waits
-tap_is "$status $(head -c 300 err)" "0 " "it runs"
+tap_is "$status $(sort err)" "0 gpush: rank 0 takes cuda:0 of 3 cards (OMPI_COMM_WORLD_LOCAL_RANK=0)
+gpush: rank 1 takes cuda:1 of 3 cards (OMPI_COMM_WORLD_LOCAL_RANK=1)" "it runs; each rank says which card it takes"
 is $'rank .:\t0\t3.0' 2 "the host does not wait for a collective, and ops after it follow it"
 is $'async\t2.0' 2 "a future"
 is $'record\ttrue' 2 "and its line in a profile"
@@ -90,6 +93,46 @@ is 'false.*NCCL failed: remote process exited or there was a network error' 2 "a
 
 "$GPUSH_BUILD/gpush" doctor >out 2>&1
 is 'ok +NCCL +2\.27\.3|ok +plug-in +for NCCL, by the header of 2\.27\.3' 2 "doctor shows its version, and the plug-in"
+
+# ---- a card for each rank ----
+
+one="rank 0 \\(cuda:0\\) and rank 1 \\(cuda:0\\) are on one card, stand-in for tests \\(not a GPU\\)"
+GPUSH_FAKE_DEVICES=1 ranks 2 x.lua waits
+says "dist.all_reduce: $one at 0000:01:00.0, and NCCL needs one for each rank" "two ranks on one card: an error names both"
+cat >own.lua <<'E2'
+local x = ones(3, {device = "cuda"})
+print(dist.rank, x.device, ones(1, {device = "gpu"}).device, cuda.get_device_name())
+print(pcall(function() return (dist.all_reduce(x) + 1)[1]:item() end))
+E2
+# as where Slurm shows each rank one card: its own, or all the same
+cat >visible.sh <<'E2'
+export CUDA_VISIBLE_DEVICES=$1
+[ "$1" != own ] || CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK
+exec "$GPUSH_BUILD/gpush" own.lua
+E2
+visible() { mpirun --allow-run-as-root --oversubscribe -n 2 bash visible.sh "$1" >out 2>err; }
+visible own
+is '^true.3.0$' 2 "each rank sees a card of its own"
+is $'^[01]\tcuda:0\tcuda:0\t' 2 "which is cuda:0 for each"
+says 'rank 1 takes cuda:0 of 1 card \(OMPI_COMM_WORLD_LOCAL_RANK=1, CUDA_VISIBLE_DEVICES=1\)$' "and each says so"
+visible 2
+is "false.*$one at 0000:03:00.0" 2 "each sees the same card"
+visible MIG-1-0
+is "false.*$one MIG 1g.10gb at 0000:02:00.0.*; slices \\(MIG\\) of one count as one" 2 "or a slice of it"
+visible 2,0,1
+is $'^0\tcuda:0\tcuda:0\t|^1\tcuda:1\tcuda:1\t' 2 "each takes its own of those that are seen"
+is '^true.3.0$' 2 "in their order"
+GPUSH_FAKE_DEVICES=2 ranks 3 own.lua
+is "false.*rank 0 \\(cuda:0\\) and rank 2 \\(cuda:0\\) are on one card" 3 "more ranks than cards: collectives name two of one card"
+says 'rank 2 takes cuda:0 of 2 cards \(.*\); ranks share cards$' "which they say at the start"
+card() { env "$@" "$GPUSH_BUILD/gpush" -e 'print(ones(1, {device = "cuda"}).device)'; }
+got=$(card LOCAL_RANK=2)$(card LOCAL_RANK=-1)$(card MPI_LOCALRANKID=1)$(card MV2_COMM_WORLD_LOCAL_RANK=1)$(card SLURM_LOCALID=2)
+tap_is "$got$(card SLURM_LOCALID=2 MPI_LOCALRANKID=1 LOCAL_RANK=0)$(card)" "cuda:2cuda:0cuda:1cuda:1cuda:2cuda:0cuda:0" \
+    "every launcher's variable; the user's own goes first"
+SLURM_LOCALID=2 CUDA_VISIBLE_DEVICES=1,0 "$GPUSH_BUILD/gpush" doctor >out 2>&1
+is 'ok +ranks +"cuda" is cuda:0 here; local rank 2 by SLURM_LOCALID; CUDA_VISIBLE_DEVICES=1,0' 1 "doctor says which card a rank takes"
+"$GPUSH_BUILD/gpush" doctor >out 2>&1
+is 'ok +ranks +"cuda" is cuda:0 here; of several ranks each takes the card of its local rank' 1 "and of whom no launcher started"
 
 cat >lacks.lua <<'E2'
 print(select(2, pcall(dist.all_reduce, ones(2, {device = "cuda"}))))

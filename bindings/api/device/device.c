@@ -264,7 +264,8 @@ static void push_lines(lua_State *L, char *text) {
     }
 }
 
-/* The existing devices of a kind, opened or not: "cuda:0, NAME, …"; or none, and why. */
+/* The existing devices of a kind, opened or not: "cuda:0, NAME, …"; or none, and why. Of cuda also
+ * which of them "cuda" is, as its position. */
 static int devices_of(lua_State *L, const char *kind) {
     char text[4096] = "";
     bool cuda = !strcmp(kind, "cuda");
@@ -272,7 +273,11 @@ static int devices_of(lua_State *L, const char *kind) {
         return luaL_error(L, "devices: expected \"cuda\" or \"sim\", got \"%s\"", kind);
     int n = cuda ? gp_cuda_devices(text, sizeof text) : gp_sim_count();
     if (cuda && n < 1) return lua_newtable(L), lua_pushstring(L, text), 2;
-    if (cuda) return push_lines(L, text), 1;
+    if (cuda) {
+        push_lines(L, text);
+        lua_pushnil(L);
+        return lua_pushinteger(L, gp_cuda_own_card().index + 1), 3;
+    }
     lua_newtable(L);
     for (int i = 0; i < n; i++) {
         lua_pushfstring(L, "sim:%d, the simulated device, made of the CPU", i);

@@ -83,7 +83,7 @@ void gp_cuda_dist_watch(void) {
     if (!atomic_load_explicit(&used, memory_order_acquire)) return;
     uint64_t now = gp_now_ns(), last = atomic_load(&looked);
     if (now - last < EVERY_NS || !atomic_compare_exchange_strong(&looked, &last, now)) return;
-    pthread_mutex_lock(&lock);
+    if (pthread_mutex_trylock(&lock)) return; /* the holder looks itself, while ranks meet */
     if (!*broken && find_error(text, sizeof text)) abort_all(text);
     pthread_mutex_unlock(&lock);
 }
@@ -106,16 +106,60 @@ static bool settle(const gp_dist_call *d, void *comm) {
     }
 }
 
-/* Rank 0 of the group makes its id. */
-static bool make(const gp_dist_call *d, void **comm) {
+/* What ranks tell one another before they join: the group's id, rank 0's; and their cards. */
+typedef struct member {
+    _Alignas(8) char id[GP_NCCL_ID_BYTES];
+    char card[80]; /* machine and address on its bus; "": unknown */
+    char model[64], device[16];
+    int rank; /* of all */
+} member;
+
+static void describe(const gp_dist_call *d, member *m) {
+    const gp_device *dev = d->call->stream->dev;
+    char boot[40] = "", address[20];
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && !fgets(boot, sizeof boot, f)) boot[0] = 0;
+    if (f) fclose(f);
+    boot[strcspn(boot, "\n")] = 0;
+    if (*boot && !cudaDeviceGetPCIBusId(address, sizeof address, dev->index))
+        snprintf(m->card, sizeof m->card, "%s %s", boot, address);
+    snprintf(m->model, sizeof m->model, "%s", gp_cuda_of(dev)->model);
+    snprintf(m->device, sizeof m->device, "%s", dev->name);
+    m->rank = gp_dist_global(d->group, gp_dist_group_rank(d->group));
+}
+
+/* NCCL takes one rank for each card, and names none of two that share one. */
+static bool have_cards(const gp_dist_call *d, const member *all, int n) {
+    for (int r = 1; r < n; r++)
+        for (int i = 0; i < r; i++) {
+            const member *a = &all[i], *b = &all[r];
+            if (!*a->card || strcmp(a->card, b->card)) continue;
+            return gp_fail("%s: rank %d (%s) and rank %d (%s) are on one card, %s at %s, and NCCL "
+                           "needs one for each rank: start as many ranks as there are cards, or "
+                           "give each its own by CUDA_VISIBLE_DEVICES%s",
+                           d->call->name, a->rank, a->device, b->rank, b->device, a->model,
+                           strrchr(a->card, ' ') + 1,
+                           strstr(a->model, "MIG") ? "; slices (MIG) of one count as one" : "");
+        }
+    return true;
+}
+
+static bool join(const gp_dist_call *d, member *all, void **comm) {
     int n = gp_dist_group_size(d->group), rank = gp_dist_group_rank(d->group);
-    _Alignas(8) char id[GP_NCCL_ID_BYTES] = {0};
-    int made = rank ? GP_NCCL_DONE : nccl->new_id(id);
+    int made = rank ? GP_NCCL_DONE : nccl->new_id(all[0].id);
     if (made != GP_NCCL_DONE) return fail_nccl(d->call, made);
-    if (!gp_dist_share(d, id, sizeof id)) return false;
-    made = nccl->join(comm, n, id, rank);
+    describe(d, &all[rank]);
+    if (!gp_dist_share(d, all, sizeof *all) || !have_cards(d, all, n)) return false;
+    made = nccl->join(comm, n, all[0].id, rank);
     if (made != GP_NCCL_DONE && made != GP_NCCL_IN_PROGRESS) return fail_nccl(d->call, made);
     return settle(d, *comm);
+}
+
+static bool make(const gp_dist_call *d, void **comm) {
+    member *all = calloc((size_t)gp_dist_group_size(d->group), sizeof *all);
+    bool ok = all ? join(d, all, comm) : gp_fail("%s: out of memory", d->call->name);
+    free(all);
+    return ok;
 }
 
 /* Room for that group's communicator. With the lock held. */

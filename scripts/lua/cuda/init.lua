@@ -10,15 +10,21 @@ local function mib(bytes)
     return bytes < 2 ^ 30 and ("%.1f MiB"):format(bytes / 2 ^ 20) or gib(bytes)
 end
 
--- The GPUs of this machine, a table each: name ("cuda:0"), model, capability ("9.0"), memory
--- (text); if there is none, also the reason.
-function cuda.devices()
-    local list, why = gpush.devices "cuda"
+-- The list of cuda.devices, the reason why it is empty, and the position of the one that "cuda" is.
+local function described_cards()
+    local list, why, own = gpush.devices "cuda"
     for i, text in ipairs(list) do
         local name, model, capability,
             memory = text:match "^([^,]+), (.*), compute capability ([%d.]+), (.*)$"
         list[i] = { name = name, model = model, capability = capability, memory = memory }
     end
+    return list, why, own
+end
+
+-- The GPUs of this machine, a table each: name ("cuda:0"), model, capability ("9.0"), memory
+-- (text); if there is none, also the reason.
+function cuda.devices()
+    local list, why = described_cards()
     return list, why
 end
 
@@ -32,8 +38,10 @@ end
 
 local function described(device, fn)
     local name = (device or "cuda"):gsub("^gpu%f[:\0]", "cuda")
-    for _, d in ipairs(cuda.devices()) do
-        if d.name == name or d.name == name .. ":0" then return d end
+    local list, _, own = described_cards()
+    if name == "cuda" and list[own] then return list[own] end
+    for _, d in ipairs(list) do
+        if d.name == name then return d end
     end
     -- of cpu and sim there is nothing to say; of others why, with what to write instead
     local known, why = pcall(gpush.memory, name)

@@ -16,6 +16,7 @@
  * Environment, read at the first call; fakeFault takes the same settings ("oom=1 late=2:50") at any time, and N then counts
  * from there. N is "3" (the third), "3+" (the third and all later ones) or "3-5"; "0" switches off:
  *   GPUSH_FAKE_DEVICES=n      how many devices (1); 0: cudaErrorNoDevice
+ *   CUDA_VISIBLE_DEVICES=list those of them that are seen, by number; "MIG-1-0": a slice of card 1
  *   GPUSH_FAKE_MEMORY=bytes   memory of each (4 GiB)
  *   GPUSH_FAKE_OTHERS=file    bytes of each that other programs have, as the file says at the time
  *   GPUSH_FAKE_ARCH=90        compute capability

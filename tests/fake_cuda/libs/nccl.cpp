@@ -28,6 +28,7 @@ struct box {
 };
 struct shared {
     std::atomic<int> joined, failed;
+    std::atomic<int> card[MOST]; // of each rank
     box from_to[MOST][MOST];
 };
 
@@ -166,8 +167,9 @@ extern "C" {
 ncclResult_t ncclGetVersion(int *version) { return *version = 22703, ncclSuccess; }
 
 const char *ncclGetErrorString(ncclResult_t result) {
-    return result == ncclRemoteError ? "remote process exited or there was a network error"
-                                     : "an error of the stand-in";
+    return result == ncclRemoteError    ? "remote process exited or there was a network error"
+           : result == ncclInvalidUsage ? "invalid usage (run with NCCL_DEBUG=WARN for details)"
+                                        : "an error of the stand-in";
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
@@ -185,15 +187,30 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
     if (p == MAP_FAILED) return ncclSystemError;
     auto *c = new ncclComm;
     c->at = (shared *)p, c->n = n, c->rank = rank, c->name = id.internal;
+    int device, card;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&card, cudaDevAttrPciBusId, device);
+    c->at->card[rank] = card;
     c->at->joined++;
     *comm = c;
     return ncclInProgress;
 }
 
+// Two ranks on one card are refused, in slices of it, too.
+static bool has_duplicates(const ncclComm *c) {
+    for (int r = 1; r < c->n; r++)
+        for (int i = 0; i < r; i++)
+            if (c->at->card[r] == c->at->card[i]) return true;
+    return false;
+}
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *error) {
     bool all = c->at->joined >= c->n;
     if (all && !c->name.empty()) shm_unlink(c->name.c_str()), c->name.clear();
-    *error = c->at->failed ? ncclRemoteError : all ? ncclSuccess : ncclInProgress;
+    *error = !all                ? ncclInProgress
+             : has_duplicates(c) ? ncclInvalidUsage
+             : c->at->failed     ? ncclRemoteError
+                                 : ncclSuccess;
     return ncclSuccess;
 }
 

@@ -20,9 +20,29 @@ static long long setting(const char *name, long long without) {
     return s && *s ? atoll(s) : without;
 }
 
+/* Which of n cards CUDA_VISIBLE_DEVICES shows, in its order: those before the first that is none.
+ * Of slices ("MIG-1-0", of card 1) CUDA shows one alone. */
+static std::vector<card> visible(long long n) {
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    std::vector<card> all;
+    for (int i = 0; !list && i < n; i++) all.push_back({i, false});
+    while (list && *list) {
+        bool slice = !strncmp(list, "MIG-", 4);
+        const char *number = list + (slice ? 4 : 0);
+        char *end;
+        long at = strtol(number, &end, 10);
+        if (end == number || at < 0 || at >= n) break;
+        all.push_back({(int)at, slice});
+        if (slice) break;
+        list = end + (*end == ',');
+    }
+    return all;
+}
+
 static runtime *make() {
     runtime *r = new runtime();
-    long long n = setting("GPUSH_FAKE_DEVICES", 1);
+    std::vector<card> cards = visible(setting("GPUSH_FAKE_DEVICES", 1));
+    int n = (int)cards.size();
     r->memory = (size_t)setting("GPUSH_FAKE_MEMORY", 4ll << 30);
     r->arch = (int)setting("GPUSH_FAKE_ARCH", 90);
     r->sms = (int)setting("GPUSH_FAKE_SMS", 4);
@@ -32,6 +52,7 @@ static runtime *make() {
     long long connections = setting("CUDA_DEVICE_MAX_CONNECTIONS", 8);
     for (int i = 0; i < n; i++) {
         device *d = new device();
+        d->at = cards[(size_t)i];
         d->pool.dev = i;
         d->connections.resize((size_t)(connections < 1 ? 1 : connections > 32 ? 32 : connections));
         d->current_pool = &d->pool;
@@ -262,7 +283,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int d) 
     case cudaDevAttrUnifiedAddressing: *value = 1; break;
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
-    case cudaDevAttrPciBusId: *value = d + 1; break;
+    case cudaDevAttrPciBusId: *value = rt().devices[(size_t)d]->at.number + 1; break;
     case cudaDevAttrGlobalMemoryBusWidth: *value = 4096; break;
     case cudaDevAttrL2CacheSize: *value = 1 << 20; break;
     case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
@@ -286,8 +307,10 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int d) {
     if (!known(d)) return done(cudaErrorInvalidDevice);
     *p = cudaDeviceProp();
     const char *name = getenv("GPUSH_FAKE_NAME");
-    snprintf(p->name, sizeof p->name, "%s", name ? name : "stand-in for tests (not a GPU)");
-    p->uuid.bytes[0] = (char)(d + 1);
+    card at = rt().devices[(size_t)d]->at;
+    snprintf(p->name, sizeof p->name, "%s%s", name ? name : "stand-in for tests (not a GPU)",
+             at.slice ? " MIG 1g.10gb" : "");
+    p->uuid.bytes[0] = (char)(at.number + 1);
     p->totalGlobalMem = rt().memory;
     p->sharedMemPerBlock = 48 << 10;
     p->sharedMemPerBlockOptin = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, d);
@@ -300,7 +323,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int d) {
     p->multiProcessorCount = attribute(cudaDevAttrMultiProcessorCount, d);
     p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = p->managedMemory = 1;
     p->hostRegisterSupported = p->memoryPoolsSupported = 1;
-    p->pciBusID = d + 1, p->asyncEngineCount = 2, p->memoryBusWidth = 4096,
+    p->pciBusID = at.number + 1, p->asyncEngineCount = 2, p->memoryBusWidth = 4096,
     p->l2CacheSize = 1 << 20;
     p->maxThreadsPerMultiProcessor = 2048, p->maxBlocksPerMultiProcessor = 32;
     return cudaSuccess;
@@ -308,7 +331,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int d) {
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int len, int d) {
     if (!known(d)) return done(cudaErrorInvalidDevice);
-    snprintf(id, (size_t)len, "0000:%02x:00.0", (unsigned)(d + 1));
+    snprintf(id, (size_t)len, "0000:%02x:00.0", (unsigned)attribute(cudaDevAttrPciBusId, d));
     return cudaSuccess;
 }
 

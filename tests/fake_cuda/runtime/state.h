@@ -141,7 +141,13 @@ struct block { /* an allocation */
     bool registered;          /* the caller's own memory */
 };
 
+struct card {
+    int number; /* among the machine's */
+    bool slice; /* of it: MIG */
+};
+
 struct device {
+    card at;
     std::atomic<cudaError_t> sticky{cudaSuccess};
     size_t used = 0; /* by cudaMalloc; what pools have reserved comes to it */
     CUmemPoolHandle_st pool;

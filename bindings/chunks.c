@@ -49,7 +49,8 @@ void gp_chunk_push(lua_State *L, const char *path) {
 static const char *push_path(lua_State *L, const char *name) {
     const char *base = luaL_gsub(L, name, ".", "/"), *dir = gp_scripts_dir();
     const char *path = lua_pushfstring(L, "%s/%s.lua", dir, base);
-    if (access(path, F_OK) != 0) path = lua_pushfstring(L, "%s/%s/init.lua", dir, base);
+    if (access(path, F_OK) != 0 && access(dir, F_OK) == 0)
+        path = lua_pushfstring(L, "%s/%s/init.lua", dir, base);
     return path;
 }
 

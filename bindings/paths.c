@@ -35,5 +35,7 @@ const char *gp_scripts_dir(void) {
         if (try_folder(own, up[i], "share/gpush/lua", found)) return found;
     for (size_t i = 0; i < sizeof built / sizeof *built; i++)
         if (try_folder(own, built[i], GPUSH_SCRIPTS, found)) return found;
-    return strcpy(found, own); /* what is read from it will say that it is not there */
+    /* what is read from it will say that it is not there */
+    snprintf(found, sizeof found, "%.*s/share/gpush/lua", (int)(strrchr(own, '/') - own), own);
+    return found;
 }

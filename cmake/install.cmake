@@ -10,10 +10,24 @@ endif()
 # Those of CUDA have build folders of their own, and lie beside the program if they were built.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/ DESTINATION lib/gpush FILES_MATCHING
     PATTERN "libgpush_cuda*.so" PATTERN "libgpush_nccl.so")
-install(DIRECTORY scripts/ DESTINATION share/gpush FILES_MATCHING PATTERN "*.lua" PATTERN "report/*"
-    PATTERN man EXCLUDE PATTERN completion EXCLUDE)
-install(DIRECTORY scripts/python DESTINATION share/gpush FILES_MATCHING PATTERN "*.py"
-    PATTERN __pycache__ EXCLUDE)
+# What the machines share, by folders. What users need of it is written down for gpush doctor.
+file(GLOB_RECURSE SHARED RELATIVE ${CMAKE_SOURCE_DIR}/scripts CONFIGURE_DEPENDS
+    scripts/*.lua scripts/lua/report/* scripts/python/*.py)
+set(FOLDERS ${SHARED})
+list(TRANSFORM FOLDERS REPLACE "/[^/]*$" "")
+list(REMOVE_DUPLICATES FOLDERS)
+set(ROWS "")
+foreach(folder ${FOLDERS})
+    set(files ${SHARED})
+    list(FILTER files INCLUDE REGEX "^${folder}/[^/]*$")
+    list(TRANSFORM files PREPEND scripts/ OUTPUT_VARIABLE paths)
+    install(FILES ${paths} DESTINATION share/gpush/${folder})
+    list(JOIN files "\",\n\"" rows)
+    if(NOT folder MATCHES "^(bench|dev)")
+        string(APPEND ROWS "\"${rows}\",\n")
+    endif()
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/shell/shared.inc CONTENT "${ROWS}" @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/completions RENAME gpush)
 install(FILES scripts/completion/gpush.fish DESTINATION share/fish/vendor_completions.d)

@@ -5,7 +5,6 @@
 #include "bindings/bind.h"
 #include "kernels/blas/blas.h"
 #include "kernels/cpu/runtime/isa.h"
-#include "bindings/paths.h"
 #include "profile/show/fit.h"
 #include "shell/editor/history.h"
 #include "shell/editor/screen.h"
@@ -82,26 +81,7 @@ const char *gp_doctor_install(const char *const names[GP_MANAGERS], char *text, 
     return NULL;
 }
 
-bool gp_doctor_in_clone(void) {
-    char path[4200];
-    const char *dir = gp_scripts_dir();
-    snprintf(path, sizeof path, "%s/../../CMakeLists.txt", dir ? dir : "");
-    return dir && !access(path, R_OK);
-}
-
 /* ---- Processor ---- */
-
-static void check_lua(lua_State *L) {
-    const char *dir = gp_scripts_dir();
-    char path[4200];
-    snprintf(path, sizeof path, "%s/init.lua", dir ? dir : "");
-    gp_doctor_say(GP_WORKS, "gpush", "%s, %s", GPUSH_VERSION, LUA_RELEASE);
-    if (!access(path, R_OK)) gp_doctor_say(GP_WORKS, "scripts", "%s", dir);
-    else {
-        gp_doctor_say(GP_BROKEN, "scripts", "%s cannot be read", path);
-        gp_doctor_fix("install gpush whole: program and share/gpush");
-    }
-}
 
 /* The processor's level, as kernels are compiled for them. */
 static const char *processor(void) {
@@ -130,7 +110,10 @@ static bool lesser_kernels(void) {
     "return x:matmul(x):sum():item() == 99^3"
 
 static void check_blas(lua_State *L) {
-    if (!gp_doctor_proves(L, GP_BROKEN, "BLAS", PRODUCT("f64"))) return;
+    if (!gp_doctor_proves(L, GP_BROKEN, "BLAS", PRODUCT("f64"))) {
+        gp_doctor_reinstall();
+        return;
+    }
     gp_doctor_say(GP_WORKS, "BLAS", "core %s; %s", gp_blas->openblas_get_corename(),
                   gp_blas->openblas_get_config());
     if (!gp_env_text(GP_ENV_OPENBLAS_CORETYPE)) return;
@@ -161,7 +144,9 @@ static void check_threads(lua_State *L) {
     } else if (lesser_kernels()) {
         gp_doctor_say(GP_ABSENT, "kernels", "are those of %s: this build has none for more",
                       gp_cpu_level());
-        gp_doctor_fix("cmake --preset default -DGPUSH_ISAS='v3;v4' && cmake --build build/default");
+        gp_doctor_fix(
+            "%scmake --preset default -DGPUSH_ISAS='v3;v4' && cmake --build build/default",
+            gp_doctor_origin() == GP_CLONE ? "" : "in its clone: ");
     }
     if (n <= cores) return;
     gp_doctor_say(GP_ABSENT, "threads", "more than cores: kernels will be slow");
@@ -185,18 +170,50 @@ static void check_sim(lua_State *L) {
 }
 
 /* Fused functions run without; a compiler makes long chains faster. */
-static void check_compiler(void) {
 #ifdef GP_WITHOUT_CAPTURE
+static void check_compiler(lua_State *L) {
     gp_doctor_say(GP_ABSENT, "fuse", LEFT_OUT, "GPUSH_CAPTURE");
-#else
-    char text[4500];
-    if (gp_object_compiling() == GP_COMPILE_OFF)
-        gp_doctor_say(GP_ABSENT, "fuse", "compiles nothing: GPUSH_FUSE_COMPILE is 0");
-    else
-        gp_doctor_say(gp_object_describe(text, sizeof text) ? GP_WORKS : GP_ABSENT, "fuse", "%s",
-                      text);
-#endif
 }
+#else
+static void mend_compiler(void) {
+    static const char *const names[GP_MANAGERS] = {"gcc", "gcc", "gcc", "gcc", "gcc"};
+    char text[200];
+    const char *install = gp_doctor_install(names, text, sizeof text);
+    if (install) gp_doctor_fix("long chains run faster with a gcc, first in PATH: %s", install);
+}
+
+/* Has a formula compiled as one that runs often is; why not, or NULL. */
+static const char *compile(lua_State *L) {
+    static gp_object_counts n;
+    gp_object_begin_trial();
+    gp_object_set_compiling(GP_COMPILE_WAIT);
+    if (!gp_doctor_proves(
+            L, GP_BROKEN, "fuse",
+            "local g = require 'gpush' "
+            "local f, x = g.fuse(function(x) return (x * 2 + 1):relu() end), g.ones(99) "
+            "f(x) return f(x):sum():item() == 297"))
+        return "a fused formula is wrong";
+    gp_object_count(&n);
+    return n.failed ? n.why : n.compiled ? NULL : "nothing was compiled";
+}
+
+static void check_compiler(lua_State *L) {
+    char text[4500];
+    if (gp_object_compiling() == GP_COMPILE_OFF) {
+        gp_doctor_say(GP_ABSENT, "fuse", "compiles nothing: GPUSH_FUSE_COMPILE is 0");
+        return;
+    }
+    bool there = gp_object_describe(text, sizeof text);
+    const char *why = there ? compile(L) : text;
+    if (!why) gp_doctor_say(GP_WORKS, "fuse", "%s", text);
+    else if (!there) gp_doctor_say(GP_ABSENT, "fuse", "%s", text);
+    else {
+        char *end = strstr(text, " compiles what runs often");
+        gp_doctor_say(GP_ABSENT, "fuse", "%.*s: %s", end ? (int)(end - text) : 200, text, why);
+    }
+    if (why && (there || strstr(text, "no gcc"))) mend_compiler();
+}
+#endif
 
 /* ---- many processes ---- */
 
@@ -207,10 +224,10 @@ static bool is_mpich(const char *engine) { return strstr(engine, "MPICH") != NUL
 
 /* The command that says whether that MPI's own launcher is there, as gpush run looks for it. */
 static const char *launcher_of(const char *engine) {
-    return is_mpich(engine) ? "for x in mpiexec.hydra mpirun.mpich mpirun; do $x --version; done "
-                              "2>/dev/null | grep -qE 'HYDRA|MPICH'"
-                            : "for x in mpirun.openmpi mpirun; do $x --version; done 2>/dev/null | "
-                              "grep -qE 'Open MPI|OpenRTE'";
+    return is_mpich(engine) ? "{ for x in mpiexec.hydra mpirun.mpich mpirun; do $x --version; done "
+                              "| grep -qE 'HYDRA|MPICH'; } 2>/dev/null"
+                            : "{ for x in mpirun.openmpi mpirun; do $x --version; done | "
+                              "grep -qE 'Open MPI|OpenRTE'; } 2>/dev/null";
 }
 
 static void mend_mpi(void) {
@@ -218,13 +235,15 @@ static void mend_mpi(void) {
                                         "openmpi4-devel", "openmpi-dev"};
     char text[200];
     const char *install = gp_doctor_install(names, text, sizeof text);
-    if (install && gp_doctor_in_clone())
+    if (!install) install = "install an MPI with its headers";
+    if (gp_doctor_origin() == GP_CLONE)
         gp_doctor_fix("for dist, many processes: %s && cmake --preset default && cmake --build "
                       "build/default --target plugins",
                       install);
     else
-        gp_doctor_fix("for dist, many processes: %s, then build gpush again",
-                      install ? install : "install an MPI with its headers");
+        gp_doctor_fix("for dist, many processes: %s, build gpush in a clone (scripts/gpush), and "
+                      "copy its build/default/lib/libgpush_mpi.so to %s/lib/gpush",
+                      install, gp_doctor_root());
 }
 
 /* MPI is not started: only its version is asked for. */
@@ -285,14 +304,19 @@ static void check_history(void) {
     gp_history_close();
 }
 
+void gp_doctor_begin(void) {
+    gp_doctor_say(GP_WORKS, "gpush", "%s, %s", GPUSH_VERSION, LUA_RELEASE);
+    gp_doctor_files();
+    fflush(stdout);
+}
+
 int gp_doctor(lua_State *L) {
-    check_lua(L);
     check_threads(L);
     check_memory();
     check_blas(L);
     check_dnnl(L);
     check_sim(L);
-    check_compiler();
+    check_compiler(L);
     gp_doctor_cuda(L);
     check_mpi();
     check_terminal();

@@ -1,4 +1,4 @@
-/* What the parts of gpush doctor share: shell/doctor.c, and shell/doctor_cuda.c on cards. */
+/* What the parts of gpush doctor share: doctor.c, doctor_files.c, and doctor_cuda.c on cards. */
 #ifndef GP_DOCTOR_H
 #define GP_DOCTOR_H
 
@@ -22,8 +22,22 @@ bool gp_doctor_proves(lua_State *L, gp_finding failed, const char *what, const c
  * and apk, or NULL. NULL where none of them is here. */
 const char *gp_doctor_install(const char *const names[GP_MANAGERS], char *text, size_t size);
 
-/* Whether this is a clone, with scripts/gpush and CMakeLists.txt. */
-bool gp_doctor_in_clone(void);
+/* ---- doctor_files.c: the installation ---- */
+
+/* How this gpush came here, which decides what mends it: built in a clone; by pip; by a package of
+ * the system; a tarball that was unpacked; `cmake --install`. */
+typedef enum gp_origin { GP_CLONE, GP_WHEEL, GP_PACKAGE, GP_TARBALL, GP_PREFIX } gp_origin;
+gp_origin gp_doctor_origin(void);
+/* The clone's folder, or the prefix, which has bin, lib and share. */
+const char *gp_doctor_root(void);
+/* The Python whose environment a wheel is in, as it is called. */
+const char *gp_doctor_python(void);
+/* Prints what brings the installation's files back. */
+void gp_doctor_reinstall(void);
+/* Checks those that machines share. */
+void gp_doctor_files(void);
+/* Whether a file that matches the pattern begins with the text; NULL: whether there is one. */
+bool gp_doctor_any_file(const char *pattern, const char *text);
 
 /* The lines on CUDA. */
 void gp_doctor_cuda(lua_State *L);

@@ -12,7 +12,6 @@
 #endif
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,21 +20,6 @@
 #include <unistd.h>
 
 /* ---- this system ---- */
-
-/* Whether a file that matches the pattern begins with the text; NULL: whether there is one. */
-static bool any_file(const char *pattern, const char *text) {
-    glob_t g;
-    char line[200];
-    bool found = false;
-    if (glob(pattern, 0, NULL, &g)) return false;
-    for (size_t i = 0; i < g.gl_pathc && !found; i++) {
-        FILE *f = text ? fopen(g.gl_pathv[i], "re") : NULL;
-        found = !text || (f && fgets(line, sizeof line, f) && strstr(line, text));
-        if (f) fclose(f);
-    }
-    globfree(&g);
-    return found;
-}
 
 /* Whether python3 on PATH is the system's, where it refuses packages that are not. */
 static bool python_is_managed(void) {
@@ -46,7 +30,7 @@ static bool python_is_managed(void) {
         snprintf(path, sizeof path, "%.*s/python3", n, list);
         if (!access(path, X_OK))
             return (!strncmp(list, "/usr/bin", 8) || !strncmp(list, "/bin", 4)) &&
-                   any_file("/usr/lib*/python3*/EXTERNALLY-MANAGED", NULL);
+                   gp_doctor_any_file("/usr/lib*/python3*/EXTERNALLY-MANAGED", NULL);
         list += n + (list[n] == ':');
     }
     return false;
@@ -54,24 +38,40 @@ static bool python_is_managed(void) {
 
 /* The command that brings Python's package `name` for that CUDA, in a buffer of its own. */
 static const char *pip(const char *name, int cuda, bool always_numbered) {
-    static char text[200];
+    static char text[PATH_MAX + 200];
     char number[20] = "";
     if (cuda < 13 || always_numbered) snprintf(number, sizeof number, "-cu%d", cuda);
-    snprintf(text, sizeof text, "python3 -m pip install %s%s%s",
-             python_is_managed() ? "--user --break-system-packages " : "", name, number);
+    const char *python = gp_doctor_python();
+    bool managed = !strcmp(python, "python3") && python_is_managed();
+    snprintf(text, sizeof text, "%s -m pip install %s%s%s", python,
+             managed ? "--user --break-system-packages " : "", name, number);
     return text;
 }
 
-/* In a clone, the command that builds the plug-in after `first`. */
-static void fix_by_build(const char *first) {
-    bool clone = gp_doctor_in_clone();
-    gp_doctor_fix("%s%s%s", first ? first : "",
-                  !first  ? ""
-                  : clone ? " && "
-                          : ", then ",
-                  clone ? "scripts/gpush --cuda"
-                        : "build the plug-in in a clone of gpush: scripts/gpush --cuda");
+/* Prints what brings a plug-in that was built here and now, after the command `first` or NULL; for
+ * the CUDA of that major number where it is a wheel. */
+static void fix_by_build(const char *first, int cuda) {
+    static const char in_clone[] = "scripts/gpush --cuda";
+    switch (gp_doctor_origin()) {
+    case GP_CLONE:
+        gp_doctor_fix("%s%s%s", first ? first : "", first ? " && " : "", in_clone);
+        return;
+    case GP_WHEEL:
+        gp_doctor_fix(
+            "%s%s%s -m pip install gpush_cuda%d-%s-*.whl, made in a clone of gpush: %s && "
+            "scripts/dev/wheel --cuda%d build/cuda/lib/libgpush_cuda.so",
+            first ? first : "", first ? ", then " : "", gp_doctor_python(), cuda, GPUSH_VERSION,
+            in_clone, cuda);
+        return;
+    default:
+        gp_doctor_fix("%s%sin a clone of gpush: %s && cp build/default/lib/libgpush_cuda.so "
+                      "%s/lib/gpush/",
+                      first ? first : "", first ? ", then " : "", in_clone, gp_doctor_root());
+    }
 }
+
+/* CUDA's major number for the driver's, as in 13000, or 0 where there is none. */
+static int major_for(int driver) { return driver && driver < 13000 ? 12 : 13; }
 
 /* ---- the driver ---- */
 
@@ -80,7 +80,7 @@ static void fix_driver(void) {
                                                    "nvidia-open-driver-G06-signed-kmp-default",
                                                    NULL};
     char text[200];
-    if (any_file("/proc/sys/kernel/osrelease", "icrosoft"))
+    if (gp_doctor_any_file("/proc/sys/kernel/osrelease", "icrosoft"))
         gp_doctor_fix("install NVIDIA's driver for Windows: WSL2 shares it");
     else if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
         gp_doctor_fix("start the container with the card: docker run --gpus all, with NVIDIA's "
@@ -94,7 +94,8 @@ static int check_driver(void) {
     int n = 0;
     void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     int (*version)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
-    bool card = any_file("/sys/bus/pci/devices/*/vendor", "0x10de") || !access("/dev/dxg", F_OK);
+    bool card =
+        gp_doctor_any_file("/sys/bus/pci/devices/*/vendor", "0x10de") || !access("/dev/dxg", F_OK);
     if (version && !version(&n)) {
         gp_doctor_say(GP_WORKS, "CUDA driver", "for CUDA %d.%d", n / 1000, n % 1000 / 10);
         return n;
@@ -107,13 +108,28 @@ static int check_driver(void) {
 
 /* ---- the plug-in and its cards ---- */
 
+/* In a clone, how the plug-in's build ended, which scripts/gpush begins: lib.sh writes it. */
+static void check_build(void) {
+    char path[PATH_MAX + 40], line[600] = "";
+    snprintf(path, sizeof path, "%s/build/cuda/status", gp_doctor_root());
+    FILE *f = gp_doctor_origin() == GP_CLONE ? fopen(path, "re") : NULL;
+    if (!f) return;
+    bool told = fgets(line, sizeof line, f) && !strstr(line, " is built");
+    fclose(f);
+    line[strcspn(line, "\n")] = 0;
+    if (!told) return;
+    gp_doctor_say(GP_ABSENT, "build", "%s", line);
+    if (strstr(line, "could not")) gp_doctor_fix("scripts/gpush --cuda tries it again");
+}
+
 /* Checks the plug-in; NULL where there is none. */
-static void *check_plugin(void) {
+static void *check_plugin(int driver) {
     char why[600] = "";
     void *so = gp_cuda_plugin(why, sizeof why);
+    check_build();
     if (!so) {
         gp_doctor_say(GP_ABSENT, "plug-in", "%s", why);
-        fix_by_build(NULL);
+        fix_by_build(NULL, major_for(driver));
         gp_doctor_say(
             GP_ABSENT, "libraries",
             "cuBLAS, cuDNN, cuSOLVER, cuFFT, NVRTC and CUPTI are looked for by the plug-in");
@@ -140,11 +156,11 @@ static const char *launch(lua_State *L, int i, double *left) {
     return ok ? NULL : why;
 }
 
-static void show_code(int fits, const char *code) {
+static void show_code(int fits, const char *code, int driver) {
     if (fits < 0) return;
     gp_doctor_say(fits ? GP_WORKS : GP_ABSENT, "code", "for %s%s", code,
                   fits ? "" : ": the driver compiles it for this card at each file's first use");
-    if (!fits) fix_by_build(NULL);
+    if (!fits) fix_by_build(NULL, major_for(driver));
 }
 
 /* The card's line, and whether the plug-in has code for it. A driver compiles no PTX of a newer
@@ -159,7 +175,7 @@ static void check_card(lua_State *L, void *so, int i, int driver) {
     if (!why) {
         gp_doctor_say(GP_WORKS, name, "runs a kernel; %.1f GiB of its memory are free",
                       left / 1073741824);
-        return show_code(fits, code);
+        return show_code(fits, code, driver);
     }
     gp_doctor_say(GP_BROKEN, name, "runs no kernel: %s%s%s", why,
                   *code ? "; the plug-in has code for " : "", code);
@@ -168,7 +184,7 @@ static void check_card(lua_State *L, void *so, int i, int driver) {
                       driver % 1000 / 10);
     if (strstr(why, "cudaErrorUnsupportedPtxVersion") ||
         strstr(why, "cudaErrorNoKernelImageForDevice"))
-        fix_by_build(NULL);
+        fix_by_build(NULL, major_for(driver));
 }
 
 /* Which card "cuda" is, where that is not simply the first and only one. */
@@ -189,7 +205,9 @@ static void check_cards(lua_State *L, void *so, int driver) {
     if (n && *gp_error()) gp_doctor_say(GP_ABSENT, "plug-in", "%s", gp_error());
     else if (!n) {
         gp_doctor_say(GP_ABSENT, "plug-in", "built, but no device: %s", text);
-        if (strstr(text, "update the driver"))
+        bool old = strstr(text, "update the driver");
+        if (old && gp_doctor_origin() != GP_CLONE) fix_by_build(NULL, major_for(driver));
+        else if (old)
             gp_doctor_fix("scripts/dev/cuda-plugins FOLDER, with a toolkit of the driver's CUDA");
     }
     bool usable = n && !*gp_error();
@@ -227,7 +245,7 @@ static void fix_library(const char *name, const char *text, int cuda) {
     for (size_t u = 0; u < sizeof uses / sizeof *uses; u++) {
         if (strcmp(uses[u].name, name)) continue;
         const char *install = pip(uses[u].package, cuda, uses[u].numbered);
-        if (strstr(text, "compiled without cudnn.h")) fix_by_build(install);
+        if (strstr(text, "compiled without cudnn.h")) fix_by_build(install, cuda);
         else gp_doctor_fix("for %s: %s", uses[u].for_what, install);
     }
 }
@@ -241,7 +259,7 @@ static void check_libraries(void *plugin) {
     int cuda = cuda_of(library);
     if (plugin && !library) {
         gp_doctor_say(GP_ABSENT, "plug-in", "it is of another version");
-        fix_by_build(NULL);
+        fix_by_build(NULL, 13);
     }
     for (int i = 0, ok; library && (ok = library(i, &name, text, sizeof text)) >= 0; i++) {
         if (!strcmp(name, "CUDA driver")) continue; /* it has its line */
@@ -261,9 +279,14 @@ static void check_nccl(void *plugin) {
         gp_doctor_say(GP_WORKS, "plug-in", "for NCCL, by the header of %s: collectives on cuda",
                       version);
     else {
+        int cuda = cuda_of((gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library"));
+        const char *install = pip("nvidia-nccl", cuda, true);
         gp_doctor_say(GP_ABSENT, "plug-in", "for NCCL: %s", why);
-        fix_by_build(pip("nvidia-nccl",
-                         cuda_of((gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library")), true));
+        if (gp_doctor_origin() == GP_CLONE) fix_by_build(install, cuda);
+        else
+            gp_doctor_fix("for collectives on cuda, with %s, in a clone of gpush: scripts/gpush "
+                          "--cuda && cp build/default/lib/libgpush_{mpi,nccl}.so %s/lib/gpush/",
+                          install, gp_doctor_root());
     }
 #endif
 }
@@ -286,7 +309,7 @@ static void check_counters(void) {
 
 void gp_doctor_cuda(lua_State *L) {
     int driver = check_driver();
-    void *plugin = check_plugin();
+    void *plugin = check_plugin(driver);
     if (plugin) check_cards(L, plugin, driver);
     check_libraries(plugin);
     if (plugin) check_nccl(plugin);
@@ -299,6 +322,7 @@ void gp_doctor_cuda(lua_State *L) {
         gp_doctor_fix("unset CUDA_LAUNCH_BLOCKING");
     }
     gp_doctor_say(GP_ABSENT, "cuda",
-                  "has run on an NVIDIA H200 and an H100 (tests/gpu/REPORT.md); elsewhere on a "
-                  "stand-in made of the processor");
+                  "has run on an NVIDIA H200 and an H100%s; elsewhere on a stand-in made of the "
+                  "processor",
+                  gp_doctor_origin() == GP_CLONE ? " (tests/gpu/REPORT.md)" : "");
 }

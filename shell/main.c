@@ -395,9 +395,11 @@ static int l_main(lua_State *L) {
         return 1;
     }
     if (args & HAS_V) print_version(args & HAS_I);
+    bool doctor = asks("doctor", argc, argv);
+    if (doctor) gp_doctor_begin(); /* Lua's files may be missing */
     open_state(L, args);
     create_arg(L, argv, argc, script);
-    if (asks("doctor", argc, argv)) {
+    if (doctor) {
         gp_shell_reports();
         lua_pushboolean(L, gp_doctor(L) == 0);
         return 1;

@@ -124,7 +124,9 @@ void gp_shell_globals_end(lua_State *L, bool show);
  * thread's state. */
 void gp_crash_watch(lua_State *L);
 
-/* gpush doctor: reports what works here; returns the exit status. */
+/* gpush doctor: reports what works here; returns the exit status. Before it, and before the state
+ * is made, for which Lua's files are needed: whether these are all there. */
+void gp_doctor_begin(void);
 int gp_doctor(lua_State *L);
 
 /* From here on Ctrl-C only ends the wait for a line: the session continues. One that comes after

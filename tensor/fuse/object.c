@@ -27,8 +27,9 @@
 extern char **environ;
 
 enum {
-    AT_ONCE = 2, /* compilers */
-    FAILURES = 3 /* one after another, after which none is tried */
+    AT_ONCE = 2,  /* compilers */
+    FAILURES = 3, /* one after another, after which none is tried */
+    TRIAL = 30000 /* milliseconds that a compiler has in a trial */
 };
 
 struct gp_object {
@@ -101,6 +102,10 @@ gp_compiling gp_object_compiling(void) {
 
 void gp_object_set_compiling(gp_compiling c) { atomic_store(&compiling, (int)c); }
 
+static bool trial;
+
+void gp_object_begin_trial(void) { trial = true; }
+
 /* ---- the compiler ---- */
 
 /* The first gcc, or cc, in an absolute folder of PATH. clang's code has other bits than GCC's, and
@@ -135,6 +140,7 @@ static void set_name(gp_object *o, const char *source, const char *flags, const 
     gp_fuse_cache_hash("gpush", 5, &h);
     gp_fuse_cache_hash(key, strlen(key), &h);
     gp_fuse_cache_hash(source, strlen(source), &h);
+    if (trial) gp_fuse_cache_hash(o->c, strlen(o->c), &h); /* as no other */
     snprintf(o->name, sizeof o->name, "%016llx%016llx.so", (unsigned long long)(h >> 64),
              (unsigned long long)h);
 }
@@ -236,8 +242,8 @@ static bool enter(gp_object *o) {
     return found;
 }
 
-/* The compiler's first error, or its first line. */
-static void read_log(const gp_object *o, char *why, size_t size) {
+/* The compiler's first error, or its first line, or the status that it ended with. */
+static void read_log(const gp_object *o, int status, char *why, size_t size) {
     char text[2000] = "";
     int fd = openat(o->fd, o->log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
@@ -246,7 +252,11 @@ static void read_log(const gp_object *o, char *why, size_t size) {
     char *at = strstr(text, "error: ");
     if (!at) at = text;
     at[strcspn(at, "\n")] = 0;
-    snprintf(why, size, "the C compiler failed%s%.200s", *at ? ": " : "", at);
+    if (*at) snprintf(why, size, "the C compiler failed: %.200s", at);
+    else if (WIFSIGNALED(status))
+        snprintf(why, size, "the C compiler failed: signal %d ended it", WTERMSIG(status));
+    else
+        snprintf(why, size, "the C compiler failed without a word, status %d", WEXITSTATUS(status));
 }
 
 /* ---- for programs ---- */
@@ -269,12 +279,12 @@ gp_object *gp_object_begin(const char *source, const char *flags, const char **w
     o->fd = o->slot = o->held = -1;
     if (!find_compiler(compiler, &st, why)) return failed(o, why, *why);
     if ((o->fd = gp_fuse_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
+    gp_temporary_tag(tag);
+    snprintf(o->c, sizeof o->c, "tmp-%s.c", tag);
     set_name(o, source, flags, compiler, &st);
     if ((o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text)))
         return note_made(&counts.loaded), o;
     if (*text) return failed(o, why, text);
-    gp_temporary_tag(tag);
-    snprintf(o->c, sizeof o->c, "tmp-%s.c", tag);
     snprintf(o->so_name, sizeof o->so_name, "tmp-%s.so", tag);
     snprintf(o->log, sizeof o->log, "tmp-%s.log", tag);
     if (given_up(text, sizeof text)) return failed(o, why, text);
@@ -293,12 +303,13 @@ static gp_object_state finish(gp_object *o, int status) {
     char text[300];
     bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
     o->pid = 0;
-    if (!ok) read_log(o, text, sizeof text);
+    if (!ok) read_log(o, status, text, sizeof text);
     else ok = gp_fuse_cache_store(o->fd, o->so_name, o->name, text, sizeof text);
     if (ok && !(o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text))) {
         ok = false;
         if (!*text) snprintf(text, sizeof text, "the compiled object has gone");
     }
+    if (trial) unlinkat(o->fd, o->name, 0);
     remove_temporaries(o);
     leave(o);
     if (ok) return note_made(&counts.compiled), GP_OBJECT_READY;
@@ -306,15 +317,24 @@ static gp_object_state finish(gp_object *o, int status) {
     return GP_OBJECT_FAILED;
 }
 
+/* It had its time. */
+static gp_object_state end_late(gp_object *o) {
+    end_compiler(o);
+    leave(o);
+    note_failure("the C compiler did not end in 30 seconds");
+    return GP_OBJECT_FAILED;
+}
+
 gp_object_state gp_object_poll(gp_object *o, bool wait) {
     const struct timespec nap = {.tv_nsec = 1000000};
     int status = 0;
     if (o->so) return GP_OBJECT_READY;
-    for (;;) {
+    for (int n = 0;; n++) {
         pid_t got = waitpid(o->pid, &status, WNOHANG);
         if (got == o->pid) return finish(o, status);
         /* A host that ignores SIGCHLD, or waits for every child, has its status. */
         if (got < 0 && errno != EINTR) return finish(o, 0);
+        if (trial && n == TRIAL) return end_late(o);
         if (!wait || gp_thread_stopped() || gp_offload_is_abandoned()) return GP_OBJECT_BUSY;
         nanosleep(&nap, NULL);
     }

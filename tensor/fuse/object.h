@@ -28,6 +28,9 @@ typedef enum gp_compiling { GP_COMPILE_OFF, GP_COMPILE_ON, GP_COMPILE_WAIT } gp_
 gp_compiling gp_object_compiling(void);
 void gp_object_set_compiling(gp_compiling c);
 
+/* From now on nothing on disk is taken or left there, and a compiler has 30 seconds: for doctor. */
+void gp_object_begin_trial(void);
+
 /* What this process did so far. */
 typedef struct gp_object_counts {
     int compiled, loaded, failed, running; /* loaded: from disk */

@@ -1,0 +1,98 @@
+#!/bin/bash
+# gpush doctor on an installation: files that are gone are named, and what mends it is of its kind: a
+# clone, a wheel, a tarball, `cmake --install`. And on a compiler that compiles nothing.
+. "$GPUSH_ROOT/tests/support/tap.sh"
+cd "$TMPDIR" || exit 1
+here=$(pwd -P)
+mkdir home && export HOME=$here/home
+cmake --install "$GPUSH_BUILD" --prefix "$here/in" >log 2>&1
+tap_ok $? "cmake --install" "$(cat log)"
+in=$here/in share=$here/in/share/gpush
+doctor() { PATH=${path-$PATH} "$in/bin/gpush" doctor 2>&1; } # path: where it finds programs
+# line NAME: the doctor's line of that name, and what follows it
+line() { doctor | grep -A1 "^..  $1  " | sed -E 's/^(..)  [^ ]+ +/\1 /; s/^ {17}/     /'; }
+
+files=$(cd "$GPUSH_ROOT/scripts" && find lua labs python -name '*.lua' -o -path '*/report/*' -type f -o -name '*.py' | wc -l)
+tap_is "$(line files | head -n 1)" "ok all $files in $share" "all files of a whole one"
+doctor >/dev/null
+tap_is $? 0 "which works"
+mend="     cmake --install build/default --prefix $in, in the clone that it came from"
+# gone NAME TEXT PATH...: without them
+gone() {
+    local f n=0
+    for f in "${@:3}"; do n=$((n + $(find "$share/$f" -type f | wc -l))); done
+    rm -rf kept && cp -r "$share" kept
+    for f in "${@:3}"; do rm -r "${share:?}/$f"; done
+    tap_is "$(line files)" "!! $n of $files in $share are missing, empty or not to be read: $2
+$mend" "$1"
+    rm -rf "$share" && mv kept "$share"
+}
+for folder in lua/command lua/nn/module lua/help python/gpush_record labs lua/report; do gone "without $folder" "$folder/" "$folder"; done
+gone "without one file" labs/svd.lua labs/svd.lua
+gone "without two of a folder" "labs/svd.lua, labs/text.lua" labs/svd.lua labs/text.lua
+gone "without python" "python/gpush_record/, python/sitecustomize.py" python
+gone "without many" "labs/ddp.lua, labs/digits.lua, labs/grade.lua, labs/svd.lua, labs/text.lua, labs/verdict.lua, …" \
+    labs/{ddp,digits,grade,svd,text,verdict}.lua lua/nearest.lua
+: >"$share/labs/svd.lua"
+tap_is "$(line files)" "!! 1 of $files in $share are missing, empty or not to be read: labs/svd.lua
+$mend" "an empty one"
+cp "$GPUSH_ROOT/scripts/labs/svd.lua" "$share/labs/"
+mv "$share" kept
+line files | grep -q "^!! $files of $files in $share are"
+tap_ok $? "without any" "$(line files)"
+tap_is "$(doctor | tail -n 1)" "$in/bin/gpush: cannot open $share/lua/init.lua: No such file or directory" "which ends there"
+mv kept "$share"
+mv "$in/lib/gpush/libgpush_blas.so" .
+line BLAS | grep -qxF "$mend"
+tap_ok $? "without the libraries of linear algebra" "$(line BLAS)"
+mv libgpush_blas.so "$in/lib/gpush/"
+
+# ---- how it came here ----
+rm -f "$in"/lib/gpush/libgpush_{cuda,cuda12,nccl,mpi}.so
+# says NAME LINE TEXT: the line ends so
+says() { grep -qxF -- "$3" <<<"$(line "$2")"; tap_ok $? "$1: $2" "$(line "$2")"; }
+installed() { # NAME REINSTALL PLUG-IN
+    rm "$share/labs/text.lua"
+    says "$1" files "     $2"
+    cp "$GPUSH_ROOT/scripts/labs/text.lua" "$share/labs/"
+    says "$1" plug-in "     $3"
+    tap_empty "$(doctor | grep -E '^ +(scripts/|cmake --preset)|tests/gpu|build gpush again')" "$1: nothing that only a clone has"
+    [ -z "$dist" ] || doctor | grep -qE "^ +for dist, .* in a clone .*libgpush_mpi.so to $in/lib/gpush$"
+    tap_ok $? "$1: how to have many processes" "$(line MPI)"
+}
+dist=$(line MPI)
+made="scripts/gpush --cuda && cp build/default/lib/libgpush_cuda.so $in/lib/gpush/"
+installed "cmake --install" "cmake --install build/default --prefix $in, in the clone that it came from" "in a clone of gpush: $made"
+touch "$share/gpush.spdx.json"
+installed "a tarball" "tar -C $in --strip-components=1 -xf gpush-*.tar.xz, the tarball that it came from" "in a clone of gpush: $made"
+rm "$share/gpush.spdx.json"
+version=$("$in/bin/gpush" -e 'print(gpush._VERSION)')
+wheel_plugin="-m pip install gpush_cuda13-$version-*.whl, made in a clone of gpush: scripts/gpush --cuda && scripts/dev/wheel --cuda13 build/cuda/lib/libgpush_cuda.so"
+mkdir -p "$in/lib/python3.11/site-packages/gpush-$version.dist-info"
+installed "a wheel" "python3 -m pip install --force-reinstall gpush-$version-*.whl, the wheel that it came from" "python3 $wheel_plugin"
+mv "$in" "$here/an [env]"
+in="$here/an [env]" share="$here/an [env]/share/gpush"
+printf '#!/bin/sh\n' >"$in/bin/python3" && chmod +x "$in/bin/python3"
+line plug-in | grep -qF "     $in/bin/python3 $wheel_plugin"
+tap_ok $? "a wheel in an environment: by its Python" "$(line plug-in)"
+mv "$in" "$here/in"
+in=$here/in
+
+# ---- the compiler ----
+mkdir bin
+if grep -q '^CMAKE_C_COMPILER:[A-Z]*=.*clang' "$GPUSH_BUILD/CMakeCache.txt" || ! grep -q '^GPUSH_CAPTURE:BOOL=ON' "$GPUSH_BUILD/CMakeCache.txt"; then
+    tap_skip "this build compiles no formulas"
+else
+    fuse() { # COMPILER LINE NAME
+        printf '#!/bin/sh\n%s\n' "$1" >bin/gcc && chmod +x bin/gcc
+        tap_is "$(path=$here/bin:$PATH line fuse | head -n 1)" "-- $here/bin/gcc: $2" "$3"
+    }
+    fuse 'echo "gcc: fatal error: cannot execute cc1" >&2; exit 1' "the C compiler failed: error: cannot execute cc1" "a compiler that fails"
+    fuse 'exit 3' "the C compiler failed without a word, status 3" "without a word"
+    fuse 'kill -9 $$' "the C compiler failed: signal 9 ended it" "killed"
+    fuse : "the compiler wrote no object" "that writes nothing"
+    mkdir nothing
+    tap_is "$(path=$here/nothing line fuse | head -n 1)" "-- there is no gcc or cc in PATH" "none"
+    tap_is "$(line fuse | head -c 4)|$(find home/.cache/gpush/fused -type f)" "ok /|" "one that works: nothing is left of the trial"
+fi
+tap_done

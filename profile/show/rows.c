@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "profile/show/usage.h"
-#include "profile/show/waves.h"
 
 /* A host event in the tree. Children have larger indices than their parents. */
 typedef struct node {
@@ -18,7 +17,7 @@ typedef struct node {
     int64_t self[2], total[2], self_mem[2], mem[2];
 } node;
 
-enum { DEPTH = 256 };
+enum { DEPTH = 256, SPECIAL = 8 }; /* SPECIAL: rows of no event, at most */
 
 /* Walks the host's events in the order in which they began. The time between two boundaries (a
  * begin, an end, a switch of coroutines) belongs to the current event; recording's own cost, at
@@ -264,7 +263,7 @@ static size_t find(const table *t, key k) {
 /* Grows the rows for another one and the special ones. */
 static bool grow(table *t) {
     int capacity = t->capacity ? t->capacity * 2 : 64;
-    gp_row *row = realloc(t->rows->row, ((size_t)capacity + 8) * sizeof *row);
+    gp_row *row = realloc(t->rows->row, ((size_t)capacity + SPECIAL) * sizeof *row);
     if (row) t->rows->row = row;
     key *keys = realloc(t->keys, (size_t)capacity * sizeof *keys);
     if (keys) t->keys = keys;
@@ -342,25 +341,10 @@ static bool make_rows(sweep *s, table *t) {
 }
 
 /* Rows of what devices did, by kernel; all of the host's time is unattributed. */
-static bool make_kernel_rows(sweep *s, table *t) {
+static bool make_kernel_rows(sweep *s, gp_rows *rows) {
     for (int i = 0; i < s->n; i++) s->loose.self[GP_CPU] += s->node[i].self[GP_CPU];
-    for (const gp_track *w = s->p->workers; w; w = w->next) {
-        gp_at at = gp_first(w);
-        for (gp_rec *r; (r = gp_next(&at));) {
-            if (gp_prof_stops(++s->seen)) return false;
-            const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
-            int row = gp_rec_is_work(r) ? row_for(t, (key){name, NULL, r->kind}, r) : 0;
-            if (row < 0) return false;
-            if (!gp_rec_is_work(r)) continue;
-            t->rows->row[row].calls++;
-            t->rows->row[row].wave = gp_waves_of(s->p, r->kernel);
-            t->rows->row[row].self[GP_DEV] += (int64_t)(r->t1 - r->t0);
-            t->rows->row[row].total[GP_DEV] += (int64_t)(r->t1 - r->t0);
-        }
-    }
     s->elsewhere = 0;
-    t->rows->waves = s->p->waves != NULL;
-    return true;
+    return gp_kernel_rows(s->p, rows, SPECIAL);
 }
 
 /* ---- the script's own time ---- */
@@ -481,7 +465,7 @@ gp_rows *gp_rows_new(const gp_prof *p, gp_group_by group) {
     }
     if (ok) {
         add_totals(s);
-        if (group == GP_BY_KERNEL) ok = make_kernel_rows(s, &t);
+        if (group == GP_BY_KERNEL) ok = make_kernel_rows(s, r);
         else ok = make_rows(s, &t) && (!p->period || divide(s, &t));
     }
     if (ok) finish(s, r);

@@ -44,6 +44,8 @@ typedef struct gp_row {
     double ops, moved;          /* with opts.flops: operations and bytes of the row's own events */
     double bound;               /* with a card, too: ns that they take on it at least */
     const struct gp_wave *wave; /* by kernel, of a loaded trace: what it fills; NULL: not known */
+    uint64_t shortest, longest; /* by kernel: of its runs, ns */
+    bool on_tensor_cores;       /* by kernel: its name says so */
 } gp_row;
 
 /* Per second of the device's own time in the row's events, of the host's where no device ran any;
@@ -64,12 +66,18 @@ typedef struct gp_rows {
     int64_t copies;     /* copies' part of busy */
     uint64_t samples;   /* of the script; those of regions and ranks are in their rows */
     const char *kind;   /* "sim", "cuda"; "device" for several; NULL: no device ran anything */
-    bool memory, flops, roofline, waves;
+    bool memory, flops, roofline;
+    int64_t on_tensor_cores; /* by kernel: the time of those rows */
 } gp_rows;
 
 /* NULL when out of memory, or with a message where p did not record what group needs. */
 gp_rows *gp_rows_new(const gp_prof *p, gp_group_by group);
 void gp_rows_free(gp_rows *r); /* NULL is fine */
+/* Fills rows with those by kernel, with room for `more`. False when out of memory or stopped. */
+bool gp_kernel_rows(const gp_prof *p, gp_rows *rows, int more);
+/* Whether a kernel's name says that it uses tensor cores, or AMD's matrix cores; others may, too.
+ */
+bool gp_kernel_on_tensor_cores(const char *name);
 
 /* Sorts by a column as torch names it ("self_cpu_time_total", "cuda_time_total", "count", …;
  * device_ and sim_ mean the same as cuda_), the largest first. False with a message. */

@@ -33,19 +33,34 @@ char *gp_bytes_text(int64_t bytes, char *buf, size_t n) {
 }
 
 enum {
-    MOST = 22,      /* columns: name, 10 times, 4 of memory, 5 rates, calls, shapes or stack */
+    MOST = 22,      /* columns: name, 10 times, 4 of memory, 5 rates, calls, shapes or stack; by
+                       kernel fewer */
     CELL = 160,     /* bytes of a cell */
     NAME = 55,      /* characters of a name, */
     NAME_LEAST = 14 /* and where there is little room */
 };
 
 /* A line of cells: a column's kind says how it is written. */
-typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS, COUNT, RATE, SHARE, BLOCKS } shown;
+typedef enum shown {
+    TEXT,
+    PERCENT,
+    TIME,
+    AVG,
+    BYTES,
+    CALLS,
+    COUNT,
+    RATE,
+    SHARE,
+    BLOCKS,
+    RUN,
+    TENSOR
+} shown;
 typedef struct column {
     char head[40];
     shown kind;
-    int which; /* TEXT: 0 name, 1 shapes, 2 stack. COUNT, RATE: 0 operations, 1 bytes. BLOCKS: 0
-                  those per multiprocessor, 1 occupancy. Otherwise GP_CPU or GP_DEV */
+    int which; /* TEXT: 0 name, 1 shapes, 2 stack. COUNT, RATE: 0 operations, 1 bytes. BLOCKS: a
+                  gp_wave's, as wave_cell has them. RUN: 0 the shortest, 1 the longest. Otherwise
+                  GP_CPU or GP_DEV */
     bool self;
     int width, most; /* most: maximum characters of a TEXT's cell */
 } column;
@@ -72,6 +87,8 @@ static void add_times(table *t, int which, const char *unit) {
     add(t, TIME, which, true, "Self %s", unit);
     if (t->r->group == GP_BY_KERNEL) { /* which encloses no other */
         add(t, AVG, which, false, "%s time avg", unit);
+        add(t, RUN, 0, false, "%s", "Shortest");
+        add(t, RUN, 1, false, "%s", "Longest");
         return;
     }
     add(t, PERCENT, which, false, "%s total %%", unit);
@@ -92,6 +109,34 @@ static void add_rates(table *t) {
     if (t->r->roofline) add(t, SHARE, 0, false, "%s", "Roofline");
 }
 
+static void share_cell(double share, char *buf) {
+    if (share <= 0) *buf = 0;
+    else snprintf(buf, CELL, "%.0f%%", 100 * share);
+}
+
+/* Means of a kernel's runs (0, 1), and how its longest one was launched; empty where that is not
+ * known. */
+static void wave_cell(const gp_wave *of, int which, char *buf) {
+    const gp_geometry *g = of ? of->geometry : NULL;
+    *buf = 0;
+    if (of && which == 0 && of->ns > 0) snprintf(buf, CELL, "%.3g", of->blocks / of->ns);
+    if (of && which == 1 && of->occupied > 0) share_cell(of->occupancy / of->occupied, buf);
+    if (g && which == 2) gp_geometry_text(g->grid, buf, CELL);
+    if (g && which == 3) gp_geometry_text(g->block, buf, CELL);
+    if (g && which == 4 && g->registers >= 0) snprintf(buf, CELL, "%d", g->registers);
+    if (g && which == 5 && g->shared >= 0) gp_bytes_text(g->shared, buf, CELL);
+}
+
+/* Whether any row has such a cell. */
+static bool any_wave(const gp_rows *r, int which) {
+    char buf[CELL];
+    for (int i = 0; i < r->n; i++) {
+        wave_cell(r->row[i].wave, which, buf);
+        if (*buf) return true;
+    }
+    return false;
+}
+
 /* Columns for what was recorded only: no device times without a device, no memory unless asked
  * for. */
 static void add_columns(table *t) {
@@ -106,8 +151,11 @@ static void add_columns(table *t) {
     if (memory) add_memory(t, GP_CPU, "CPU");
     if (memory && r->kind) add_memory(t, GP_DEV, t->device);
     if (r->flops && r->group != GP_BY_KERNEL) add_rates(t);
-    if (r->waves) add(t, BLOCKS, 0, false, "%s", "Blocks/SM");
-    if (r->waves) add(t, BLOCKS, 1, false, "%s", "Est. occupancy");
+    static const char *const waves[] = {"Blocks/SM", "Est. occupancy", "Grid",
+                                        "Block",     "Registers",      "Shared memory"};
+    for (int i = 0; i < (int)(sizeof waves / sizeof *waves); i++)
+        if (any_wave(r, i)) add(t, BLOCKS, i, false, "%s", waves[i]);
+    if (r->on_tensor_cores) add(t, TENSOR, 0, false, "%s", "Tensor cores");
     add(t, CALLS, 0, false, "%s", "# of Calls");
     if (r->group == GP_BY_SHAPE) add(t, TEXT, 1, false, "%s", "Input Shapes");
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
@@ -140,18 +188,6 @@ static void rate_cell(double rate, char *buf) {
     else snprintf(buf, CELL, rate < 100 ? "%.3g" : "%.0f", rate);
 }
 
-static void share_cell(double share, char *buf) {
-    if (share <= 0) *buf = 0;
-    else snprintf(buf, CELL, "%.0f%%", 100 * share);
-}
-
-/* Means of a kernel's runs; empty where they are not known. */
-static void wave_cell(const gp_wave *of, int which, char *buf) {
-    *buf = 0;
-    if (of && !which && of->ns > 0) snprintf(buf, CELL, "%.3g", of->blocks / of->ns);
-    if (of && which && of->occupied > 0) share_cell(of->occupancy / of->occupied, buf);
-}
-
 /* Writes the text of one cell to buf, of CELL bytes. Percentages are of the wall time, a device's
  * of its busy time. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
@@ -176,6 +212,12 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     case RATE: rate_cell(gp_row_rate(row, amount) * 1e-9, buf); break;
     case SHARE: share_cell(gp_row_roofline(row), buf); break;
     case BLOCKS: wave_cell(row->wave, c->which, buf); break;
+    case TENSOR: snprintf(buf, CELL, "%s", row->on_tensor_cores ? "yes" : ""); break;
+    case RUN:
+        if (row->longest)
+            gp_table_time((double)(c->which ? row->longest : row->shortest), buf, CELL);
+        else *buf = 0;
+        break;
     case CALLS:
         if (row->calls) snprintf(buf, CELL, "%llu", (unsigned long long)row->calls);
         else *buf = 0;
@@ -296,6 +338,12 @@ static void foot_of_lines(FILE *f, const table *t) {
                    "of its function; ? where the function ran already when the profiler began\n");
 }
 
+/* What part of the kernels' time those have that are named after tensor cores; buf: of 40 bytes. */
+static char *tensor_share(const gp_rows *r, char *buf) {
+    snprintf(buf, 40, "%.1f", 100.0 * (double)r->on_tensor_cores / (double)(r->busy - r->copies));
+    return buf;
+}
+
 /* Says how the device's time adds up, and whether a device measured it. */
 static void foot_of_device(FILE *f, const table *t) {
     const gp_rows *r = t->r;
@@ -319,9 +367,16 @@ static void foot_of_device(FILE *f, const table *t) {
     else if (!p->foreign && strcmp(r->kind, "cuda"))
         fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
                    "are not a GPU's\n");
-    if (r->waves)
+    if (any_wave(r, 0))
         fprintf(f, "Blocks/SM: blocks for each multiprocessor, below 1 some have none; est. "
                    "occupancy: warps of those that fit, as the trace has it; means by time\n");
+    if (any_wave(r, 2))
+        fprintf(f, "Grid, block, registers of a thread and shared memory: of the longest run\n");
+    if (r->on_tensor_cores)
+        fprintf(f,
+                "Tensor cores: kernels whose names say that they use them take %s%% of the "
+                "kernels' time; others may, too\n",
+                tensor_share(r, a));
 }
 
 /* Says which events are in no row. */

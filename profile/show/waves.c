@@ -2,6 +2,7 @@
  */
 #include "profile/show/waves.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { HALF = 500 }; /* thousandths of a block */
@@ -23,14 +24,17 @@ static bool grow(gp_waves *w) {
     return true;
 }
 
-bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy) {
-    if (blocks < 0) return true;
+bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy,
+                  const gp_geometry *geometry) {
+    if (blocks < 0 && !geometry) return true;
     if (!p->waves && !(p->waves = calloc(1, sizeof *p->waves))) return false;
     gp_waves *w = p->waves;
     if (2 * w->n >= w->slots && !grow(w)) return false;
     gp_wave *of = slot_of(w, kernel);
     w->n += !of->kernel;
     of->kernel = kernel;
+    if (geometry && (!of->geometry || ns > of->longest)) of->geometry = geometry, of->longest = ns;
+    if (blocks < 0) return true;
     of->ns += (double)ns;
     of->blocks += (double)ns * (double)blocks / 1000;
     if (blocks < HALF) of->small += (double)ns;
@@ -38,6 +42,14 @@ bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, i
     of->occupied += (double)ns;
     of->occupancy += (double)ns * (double)occupancy / 100;
     return true;
+}
+
+char *gp_geometry_text(const int32_t dim[3], char *buf, size_t n) {
+    if (dim[0] < 0 || dim[1] < 0 || dim[2] < 0) snprintf(buf, n, "%s", "");
+    else if (dim[2] != 1) snprintf(buf, n, "%dx%dx%d", dim[0], dim[1], dim[2]);
+    else if (dim[1] != 1) snprintf(buf, n, "%dx%d", dim[0], dim[1]);
+    else snprintf(buf, n, "%d", dim[0]);
+    return buf;
 }
 
 const gp_wave *gp_waves_of(const gp_prof *p, const char *kernel) {

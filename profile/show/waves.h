@@ -5,6 +5,13 @@
 
 #include "profile/record/record.h"
 
+/* How a kernel was launched; below 0: not given. */
+typedef struct gp_geometry {
+    int32_t grid[3], block[3]; /* blocks; threads of each */
+    int32_t registers;         /* of a thread */
+    int32_t shared;            /* bytes of shared memory of a block */
+} gp_geometry;
+
 /* Of a kernel's runs, each weighted by its time, as TensorBoard's plug-in of PyTorch's profiler
  * weights them. */
 typedef struct gp_wave {
@@ -16,6 +23,8 @@ typedef struct gp_wave {
     double occupied;    /* ns of the runs whose occupancy is known, */
     double occupancy;   /* and that times the share of warps that a multiprocessor can hold which
                            were there: Kineto's estimate from registers, shared memory and blocks */
+    const gp_geometry *geometry; /* of its longest run; NULL: not known */
+    uint64_t longest;            /* which took that, ns */
 } gp_wave;
 
 typedef struct gp_waves {
@@ -24,9 +33,13 @@ typedef struct gp_waves {
 } gp_waves;
 
 /* Adds a run of that kernel. blocks per multiprocessor in thousandths, below 0: not known;
- * occupancy in percent, likewise. Kineto writes 0 % where it cannot tell how many blocks a
- * multiprocessor holds; half a block of a single warp would be 1 %. False when out of memory. */
-bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy);
+ * occupancy in percent, likewise; geometry: interned, NULL: not known. Kineto writes 0 % where it
+ * cannot tell how many blocks a multiprocessor holds; half a block of a single warp would be 1 %.
+ * False when out of memory. */
+bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy,
+                  const gp_geometry *geometry);
+/* "136x2", of at least one dim, without the last that are 1; "" where it is not given. */
+char *gp_geometry_text(const int32_t dim[3], char *buf, size_t n);
 /* NULL: nothing is known of that kernel. */
 const gp_wave *gp_waves_of(const gp_prof *p, const char *kernel);
 /* The sums of all kernels. */

@@ -70,6 +70,8 @@ def kernels(got, trace):
     for name in sorted(mine.keys() & set(rows.index)):
         row, its = mine[name], rows.loc[name]
         yield f"{name[:50]}: sum, us", us(row, "device"), its["sum (us)"]
+        yield f"{name[:50]}: shortest, us", us(row, "shortest"), its["min (us)"]
+        yield f"{name[:50]}: longest, us", us(row, "longest"), its["max (us)"]
         yield f"{name[:50]}: mean, us", us(row, "device") / row["count"], its["mean (us)"]
 
 

@@ -18,7 +18,6 @@
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/show/table.h"
-#include "profile/show/waves.h"
 #include "profile/show/chrome_trace.h"
 #include "tensor/device/backends.h"
 #include "tensor/base/env.h"
@@ -238,43 +237,11 @@ static gp_rows *push_rows(lua_State *L) {
     return *box;
 }
 
-static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
-    char text[4096]; /* a stack of GP_STACK_DEPTH frames */
-    lua_createtable(L, 0, 12);
-    set_text(L, "name", gp_row_name(r, row, text, sizeof text));
-    set_int(L, "count", (int64_t)row->calls);
-    if (row->samples) set_int(L, "samples", (int64_t)row->samples);
-    set_int(L, "self_cpu_time_total", row->self[GP_CPU]);
-    set_int(L, "cpu_time_total", row->total[GP_CPU]);
-    set_int(L, "self_device_time_total", row->self[GP_DEV]);
-    set_int(L, "device_time_total", row->total[GP_DEV]);
-    set_int(L, "self_cpu_memory_usage", row->self_mem[GP_CPU]);
-    set_int(L, "cpu_memory_usage", row->mem[GP_CPU]);
-    set_int(L, "self_device_memory_usage", row->self_mem[GP_DEV]);
-    set_int(L, "device_memory_usage", row->mem[GP_DEV]);
-    if (r->flops) {
-        set_number(L, "flops", row->ops);
-        set_number(L, "bytes", row->moved);
-        set_number(L, "flops_per_second", gp_row_rate(row, row->ops));
-        set_number(L, "bytes_per_second", gp_row_rate(row, row->moved));
-        if (r->roofline) set_number(L, "roofline", gp_row_roofline(row));
-    }
-    const gp_wave *wave = row->wave;
-    if (wave && wave->ns > 0) set_number(L, "blocks_per_sm", wave->blocks / wave->ns);
-    if (wave && wave->occupied > 0) set_number(L, "occupancy", wave->occupancy / wave->occupied);
-    if (row->rec && gp_rec_op_shapes(row->rec))
-        set_text(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
-    if (r->group == GP_BY_STACK && row->rec && row->rec->stack && row->rec->stack->module)
-        set_text(L, "module", gp_safe_text(row->rec->stack->module, text, sizeof text));
-    if (row->rec && row->rec->stack)
-        set_text(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
-}
-
 static void push_list(lua_State *L, const gp_rows *r) {
     lua_createtable(L, r->n, 0);
     for (int i = 0; i < r->n; i++) {
         gp_lua_may_stop(L, i);
-        push_row(L, r, &r->row[i]);
+        gp_lua_push_row(L, r, &r->row[i]);
         lua_rawseti(L, -2, i + 1);
     }
 }

@@ -21,6 +21,11 @@ void gp_lua_check_card(lua_State *L, const char *what, int idx, gp_card *card);
 /* Pushes a table of the card's name and figures, and returns 1. */
 int gp_lua_push_card(lua_State *L, const gp_card *card);
 
+struct gp_rows;
+struct gp_row;
+/* Pushes a row of those; times in integer ns, memory in bytes. */
+void gp_lua_push_row(lua_State *L, const struct gp_rows *r, const struct gp_row *row);
+
 /* Adds the methods whatif and on to the table on top. */
 void gp_lua_set_whatif(lua_State *L);
 /* Makes the registry's "gpush.replay", for scripts/lua/profile/whatif.lua and verdict.lua. */

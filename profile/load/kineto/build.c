@@ -154,7 +154,9 @@ static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
     r->kernel = e->name;
     if (from) r->name = from->kind == KINETO_OP ? from->name : from->op ? from->op : r->name;
     if (gp_rec_is_collective(r)) return true; /* which have few blocks, however much they send */
-    return gp_waves_add(b->p, e->name, (uint64_t)e->dur, e->at, e->occupancy) || no_memory(b);
+    return gp_waves_add(b->p, e->name, (uint64_t)e->dur, e->at, e->occupancy,
+                        (const gp_geometry *)(const void *)e->shapes) ||
+           no_memory(b);
 }
 
 /* Ops whose id work needs: the map leads to them once they have one. */

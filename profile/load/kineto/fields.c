@@ -51,15 +51,27 @@ bool kineto_read_text(kineto *k, gp_json_text *to) {
     return gp_json_peek(k->j) == '"' ? gp_json_string(k->j, to) : gp_json_skip(k->j);
 }
 
+/* Up to three whole numbers in a list; anything else is read over. */
+static bool read_dims_of_launch(kineto *k, int64_t to[3]) {
+    if (gp_json_peek(k->j) != '[') return gp_json_skip(k->j);
+    gp_json_open(k->j, '[');
+    int n = 0;
+    for (bool first = true; gp_json_more(k->j, ']', &first); n++)
+        if (!(n < 3 ? kineto_read_int(k, &to[n]) : gp_json_skip(k->j))) return false;
+    return !k->j->failed;
+}
+
 static bool read_arg(kineto *k, const gp_json_text *key, kineto_fields *f) {
     switch (key->n) {
     case 4:
+        if (GP_JSON_IS(key, "grid")) return read_dims_of_launch(k, f->grid);
         if (GP_JSON_IS(key, "name")) return kineto_read_text(k, &f->label);
         if (GP_JSON_IS(key, "size")) return kineto_read_int(k, &f->bytes);
         break;
     case 5:
         if (GP_JSON_IS(key, "bytes")) return kineto_read_int(k, &f->bytes);
         if (GP_JSON_IS(key, "Bytes")) return kineto_read_int(k, &f->memory);
+        if (GP_JSON_IS(key, "block")) return read_dims_of_launch(k, f->block);
         break;
     case 6:
         if (GP_JSON_IS(key, "stream")) return kineto_read_int(k, &f->stream);
@@ -84,6 +96,10 @@ static bool read_arg(kineto *k, const gp_json_text *key, kineto_fields *f) {
         break;
     case 13:
         if (GP_JSON_IS(key, "blocks per SM")) return read_milli(k, &f->blocks);
+        if (GP_JSON_IS(key, "shared memory")) return kineto_read_int(k, &f->shared);
+        break;
+    case 20:
+        if (GP_JSON_IS(key, "registers per thread")) return kineto_read_int(k, &f->registers);
         break;
     case 25:
         if (GP_JSON_IS(key, "est. achieved occupancy %")) return read_milli(k, &f->occupancy);
@@ -203,7 +219,11 @@ bool kineto_read_fields(kineto *k, kineto_fields *f) {
                                        .waits_for = KINETO_NONE,
                                        .record = -1,
                                        .blocks = -1,
-                                       .occupancy = -1};
+                                       .occupancy = -1,
+                                       .registers = -1,
+                                       .shared = -1,
+                                       .grid = {-1, -1, -1},
+                                       .block = {-1, -1, -1}};
     gp_json_text key;
     *f = none;
     char first = gp_json_peek(k->j);

@@ -11,7 +11,8 @@ typedef struct kineto_fields {
     bool has_ts, has_dur;
     int64_t ts, dur;
     int64_t correlation, external, device, stream, bytes, total, memory, type, id, waits_for,
-        record, blocks, occupancy;
+        record, blocks, occupancy, registers, shared;
+    int64_t grid[3], block[3]; /* of a kernel; -1: not given */
     const char *wrong; /* what has a value of another type than it should, "dur"; NULL: nothing */
     const char *dims, *types; /* where "Input Dims" and "Input type" begin, NULL */
 } kineto_fields;

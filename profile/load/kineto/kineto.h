@@ -26,7 +26,7 @@ enum { KINETO_NONE = -2 }; /* no device or stream is given */
 typedef struct kineto_event {
     int64_t t0, dur;
     const char *name;
-    const char *shapes;    /* OP */
+    const char *shapes;    /* OP; of KERNEL its gp_geometry, NULL: not given */
     const gp_stack *stack; /* OP: from its text; PYTHON: its own frame. The user's code only */
     const gp_stack *from;  /* PYTHON: the line that called it */
     const char *op;        /* CALL: the op or region around it, once the host is built */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/show/waves.h"
 #include "tensor/io/file.h"
 
 enum { CHECK = 1 << 13, THREADS = 4096, TIME_BITS = 61, DURATION_BITS = 58 };
@@ -122,9 +123,16 @@ static bool set_memory(kineto *k, kineto_event *e, const kineto_fields *f) {
     return true;
 }
 
-static void set_waves(kineto_event *e, const kineto_fields *f) {
+static int32_t counted(int64_t v) { return v < 0 || v > INT32_MAX ? -1 : (int32_t)v; }
+
+static bool set_waves(kineto *k, kineto_event *e, const kineto_fields *f) {
     e->at = f->blocks;
     e->occupancy = f->occupancy < 0 || f->occupancy > 100000 ? -1 : (int8_t)(f->occupancy / 1000);
+    gp_geometry g = {.registers = counted(f->registers), .shared = counted(f->shared)};
+    for (int i = 0; i < 3; i++) g.grid[i] = counted(f->grid[i]), g.block[i] = counted(f->block[i]);
+    if (g.grid[0] < 0 && g.registers < 0) return true;
+    e->shapes = gp_intern_add(k->names, &g, sizeof g);
+    return e->shapes || no_memory(k);
 }
 
 static bool in_range(const kineto_fields *f) {
@@ -166,7 +174,7 @@ static bool add_event(kineto *k, const kineto_fields *f, kineto_kind kind) {
                         .stream = KINETO_NONE,
                         .kind = (uint8_t)kind};
     k->clamped += f->dur < 0;
-    if (kind == KINETO_KERNEL) set_waves(e, f);
+    if (kind == KINETO_KERNEL && !set_waves(k, e, f)) return false;
     if (kind == KINETO_SYNC) e->bytes = f->waits_for, e->at = f->record;
     if (kind == KINETO_COLLECTIVE)
         return e->device = -1, (e->thread = thread_of(k, &f->pid, &f->tid)) >= 0;

@@ -53,7 +53,9 @@ local READ <const> = { "file", "line", "region", "rank", "why", "what", "advice"
 local OP <const> = { "name", "count", { "self_host_ns", "self_cpu_time_total" },
     { "host_ns", "cpu_time_total" }, { "self_device_ns", "self_device_time_total" },
     { "device_ns", "device_time_total" } }
-local KERNEL <const> = { "name", "count", { "device_ns", "self_device_time_total" } }
+local KERNEL <const> = { "name", "count", { "device_ns", "self_device_time_total" },
+    { "shortest_ns", "device_time_min" }, { "longest_ns", "device_time_max" }, "blocks_per_sm",
+    "occupancy", "grid", "block", "registers", "shared_memory", "tensor_cores" }
 local DEVICE <const> = { "device", "rank", "streams", "kernels", "copies", "short", "busy",
     { "span_ns", "span" }, { "idle_ns", "idle" }, { "compute_ns", "compute" },
     { "other_ns", "other" }, { "kernel_ns", "kernel_time" },
@@ -86,6 +88,15 @@ local function kernels_of(prof)
         if row.count > 0 then list[#list + 1] = row end
     end
     return list
+end
+
+-- The time of kernels that are named after tensor cores.
+local function on_tensor_cores(kernels)
+    local ns = 0
+    for _, row in ipairs(kernels) do
+        if row.tensor_cores then ns = ns + row.self_device_time_total end
+    end
+    return ns
 end
 
 local function verdict(list)
@@ -121,7 +132,9 @@ function M.of(prof, limit)
     out.waits = waits(sync)
     out.would_wait = rows(sync.reads, READ)
     out.ops = rows(prof:rows { sort = sort }, OP, limit)
-    out.kernels = rows(#devices > 0 and kernels_of(prof) or {}, KERNEL, limit)
+    local kernels = #devices > 0 and kernels_of(prof) or {}
+    out.kernels = rows(kernels, KERNEL, limit)
+    out.tensor_core_ns = #devices > 0 and on_tensor_cores(kernels) or nil
     out.devices, out.streams = rows(devices, DEVICE), rows(prof:queues(), STREAM)
     out.launches = rows(prof:launches(), LAUNCH)
     local idle = try(prof.idle, prof)

@@ -17,6 +17,10 @@ local FIELDS <const> = {
     { "cpu_memory_usage", "CPU mem" }, { "self_device_memory_usage", "Self device mem" },
     { "device_memory_usage", "Device mem" }, { "flops", "FLOPs" }, { "bytes", "Bytes" },
     { "flops_per_second", "FLOP/s" }, { "bytes_per_second", "Bytes/s" },
+    { "device_time_min", "Shortest" }, { "device_time_max", "Longest" },
+    { "blocks_per_sm", "Blocks/SM" }, { "occupancy", "Est. occupancy" }, { "grid", "Grid" },
+    { "block", "Block" }, { "registers", "Registers" }, { "shared_memory", "Shared memory" },
+    { "tensor_cores", "Tensor cores" },
 }
 
 local function columns_of(rows)
@@ -43,6 +47,7 @@ local function marked(s) return (s:gsub("%c+", " "):gsub("[\\`*_%[%]<>|~#&]", "\
 
 local function markdown_cell(field, v)
     if v == nil then return "" end
+    if v == true then return "yes" end
     if type(v) == "string" then return marked(v) end
     if field:find "time" then return time(v) end
     if field:find "memory" then return fit.bytes(v) end

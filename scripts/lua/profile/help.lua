@@ -45,7 +45,10 @@ profile.table | prof:table{sort=, limit=, group=, width=, format=} (see profile,
         which averages and percentages are left out; format: 'text', 'markdown', or 'csv' and 'json'
         with times in whole nanoseconds
 profile.rows | prof:rows{sort=, limit=, group=} (see profile)
-    The same as a list of tables; times in whole nanoseconds, memory in bytes.
+    The same as a list of tables; times in whole nanoseconds, memory in bytes. By kernel they have
+    device_time_min and device_time_max, tensor_cores where its name says so, and of PyTorch's
+    traces blocks_per_sm and occupancy (means by time), grid, block, registers and shared_memory (of
+    the longest run).
     options: sort: a column, as 'cpu_time_total'; limit: number of rows; group: 'op', 'region',
         'line', 'shape', 'stack', 'module', 'kernel' or 'rank'
 profile.events | prof:events() (see profile)

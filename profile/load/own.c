@@ -194,6 +194,13 @@ static bool read_cost(reader *r) {
     return kept ? push(r, &r->costs, kept) : no_memory(r);
 }
 
+static bool read_waves(reader *r) {
+    const void *kernel;
+    if (!gp_json_open(r->j, '[') || !read_entry(r, &r->texts, &kernel)) return false;
+    if (!kernel) return gp_json_fail(r->j, "how a kernel without a name fills a device");
+    return gp_load_waves(r->j, r->p, kernel);
+}
+
 /* Ids are any: a replay looks for those that are there. */
 static bool read_order(reader *r) {
     const void *s, *first;
@@ -397,7 +404,7 @@ static bool read_list(reader *r, const gp_json_text *key, bool *known) {
         bool (*read)(reader *r);
     } lists[] = {{"texts", read_text},   {"devices", read_device}, {"streams", read_stream},
                  {"stacks", read_stack}, {"shapes", read_shapes},  {"costs", read_cost},
-                 {"orders", read_order}, {"threads", read_thread}};
+                 {"orders", read_order}, {"threads", read_thread}, {"waves", read_waves}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (!gp_json_is(key, lists[i].name, strlen(lists[i].name))) continue;
         *known = true;

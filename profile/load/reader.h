@@ -54,6 +54,10 @@ bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_
 /* Reads the card that sim stood in for into p. False with a message. */
 bool gp_load_card(gp_json *j, gp_prof *p);
 
+/* Reads the rest of a list of how a kernel fills devices, after its name, into p. False with a
+ * message. */
+bool gp_load_waves(gp_json *j, gp_prof *p, const char *kernel);
+
 /* Reads what follows the first pair of a saved profile into p, which has devices. joins: it is one
  * of several ranks, whose number the file gives; its threads are added to those of p, with that
  * rank, and "r1/" is put before the names of its devices. False with a message. */

@@ -10,6 +10,10 @@
  *   "costs"    [bytes, operations, passes, unit, dtype, family] of an op, rounded to whole ones
  *   "orders"   [stream, stream that it waits for, id, id, start, whether of what is done], which
  *              gp_stream_order describes; only where there are any
+ *   "waves"    [kernel's name, ns whose blocks are known, those times blocks, ns with few, ns whose
+ *              occupancy is known, those times it (as the bits of their doubles), ns of the longest
+ *              run, grid, block (three each), registers, shared memory of that], of a trace that
+ *              has these; -1 instead of what begins with the longest run: not known
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
  * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
  * bytes or cost, stack, shapes, kernel or form, why, inplace + 2 failed]; zeros at its end are left
@@ -22,6 +26,7 @@
 
 #include "profile/show/gzip_file.h"
 #include "profile/load/load.h"
+#include "profile/show/waves.h"
 
 /* Numbers pointers from 1 in the order in which they come. */
 typedef struct numbers {
@@ -249,6 +254,33 @@ static void write_orders(writer *w) {
     append(w, "]");
 }
 
+static void write_wave(writer *w, const gp_wave *of, int name) {
+    const double sums[] = {of->ns, of->blocks, of->small, of->occupied, of->occupancy};
+    const gp_geometry *g = of->geometry;
+    comma(w);
+    append(w, "[%d", name);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        int64_t bits;
+        memcpy(&bits, &sums[i], sizeof bits);
+        append(w, ",%lld", (long long)bits);
+    }
+    if (!g) append(w, ",-1]");
+    else
+        append(w, ",%llu,%d,%d,%d,%d,%d,%d,%d,%d]", (unsigned long long)of->longest, g->grid[0],
+               g->grid[1], g->grid[2], g->block[0], g->block[1], g->block[2], g->registers,
+               g->shared);
+}
+
+/* In the order of texts, so that a profile is written the same each time. */
+static void write_waves(writer *w) {
+    list(w, "waves");
+    for (int i = 0; i < w->texts.n; i++) {
+        const gp_wave *of = gp_waves_of(w->p, w->texts.key[i]);
+        if (of) write_wave(w, of, i + 1);
+    }
+    append(w, "]");
+}
+
 static void write_references(writer *w) {
     list(w, "texts");
     for (int i = 0; i < w->texts.n; i++) comma(w), write_text(w, w->texts.key[i]);
@@ -272,6 +304,7 @@ static void write_references(writer *w) {
     for (int i = 0; i < w->costs.n; i++) write_cost(w, w->costs.key[i]);
     append(w, "]");
     if (w->p->norders) write_orders(w);
+    if (w->p->waves) write_waves(w);
 }
 
 /* ---- events ---- */

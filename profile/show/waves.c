@@ -24,24 +24,30 @@ static bool grow(gp_waves *w) {
     return true;
 }
 
-bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy,
-                  const gp_geometry *geometry) {
-    if (blocks < 0 && !geometry) return true;
+bool gp_waves_join(gp_prof *p, const gp_wave *more) {
     if (!p->waves && !(p->waves = calloc(1, sizeof *p->waves))) return false;
     gp_waves *w = p->waves;
     if (2 * w->n >= w->slots && !grow(w)) return false;
-    gp_wave *of = slot_of(w, kernel);
+    gp_wave *of = slot_of(w, more->kernel);
     w->n += !of->kernel;
-    of->kernel = kernel;
-    if (geometry && (!of->geometry || ns > of->longest)) of->geometry = geometry, of->longest = ns;
-    if (blocks < 0) return true;
-    of->ns += (double)ns;
-    of->blocks += (double)ns * (double)blocks / 1000;
-    if (blocks < HALF) of->small += (double)ns;
-    if (occupancy < 0 || (!occupancy && blocks >= HALF)) return true;
-    of->occupied += (double)ns;
-    of->occupancy += (double)ns * (double)occupancy / 100;
+    of->kernel = more->kernel;
+    if (more->geometry && (!of->geometry || more->longest > of->longest))
+        of->geometry = more->geometry, of->longest = more->longest;
+    of->ns += more->ns, of->blocks += more->blocks, of->small += more->small;
+    of->occupied += more->occupied, of->occupancy += more->occupancy;
     return true;
+}
+
+bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy,
+                  const gp_geometry *geometry) {
+    if (blocks < 0 && !geometry) return true;
+    gp_wave run = {.kernel = kernel, .geometry = geometry, .longest = ns};
+    double time = (double)ns;
+    bool filled = blocks >= 0 && occupancy >= 0 && (occupancy || blocks < HALF);
+    if (blocks >= 0) run.ns = time, run.blocks = time * (double)blocks / 1000;
+    if (blocks >= 0 && blocks < HALF) run.small = time;
+    if (filled) run.occupied = time, run.occupancy = time * (double)occupancy / 100;
+    return gp_waves_join(p, &run);
 }
 
 char *gp_geometry_text(const int32_t dim[3], char *buf, size_t n) {

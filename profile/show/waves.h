@@ -38,6 +38,8 @@ typedef struct gp_waves {
  * False when out of memory. */
 bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, int64_t occupancy,
                   const gp_geometry *geometry);
+/* Adds those of a kernel's runs. False when out of memory. */
+bool gp_waves_join(gp_prof *p, const gp_wave *runs);
 /* "136x2", of at least one dim, without the last that are 1; "" where it is not given. */
 char *gp_geometry_text(const int32_t dim[3], char *buf, size_t n);
 /* NULL: nothing is known of that kernel. */

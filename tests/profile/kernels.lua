@@ -61,6 +61,32 @@ local answer = g.json.decode(assert(io.popen(("%s/gpush analyze --json %s"):form
 t.is({ answer.tensor_core_ns, answer.kernels[1].longest_ns, answer.kernels[1].grid },
     { 120000, 70000, "136x2" }, "as JSON")
 
+-- A saved profile has all of it, and answers as the first one did.
+local kept = path .. ".prof.gz"
+local function by_kernel(of) return of:table { group = "kernel", width = 300 } end
+local filled = made.trace()
+filled:kernel("few", 100, 80, filled:call("cudaLaunchKernel", 90, 5), 7,
+    { ["blocks per SM"] = 0.25, ["est. achieved occupancy %"] = 4 })
+filled = load(filled)
+for i, each in ipairs { p, filled } do
+    each:save(kept)
+    local again = g.profile.load(kept)
+    t.is(by_kernel(again), by_kernel(each), "a saved profile " .. i)
+    t.is(tostring(again:verdict()), tostring(each:verdict()), "and its verdict")
+end
+local packed <close> = assert(io.popen("gzip -dc " .. kept))
+local whole = packed:read "a"
+for _, damage in ipairs { { '"waves":%[\n?%[%d+', '"waves":[[0', "without a name" },
+    { '("waves":%[\n?%[%d+),%d+', "%1,-1", "out of range" },
+    { ",%-1%]%]", ",7]]", "expected another element" } } do
+    local broken, n = whole:gsub(damage[1], damage[2])
+    t.is(n, 1, "one place is damaged")
+    local file <close> = assert(io.open(path, "w"))
+    file:write(broken)
+    file:close()
+    t.error(function() g.profile.load(path) end, damage[3], "damaged: " .. damage[3])
+end
+
 -- What is no list of three counts is not known, and the rest is.
 r = made.trace()
 run("a", 100, 10, '"x"', "[1, null, 3]", "{}", 5)

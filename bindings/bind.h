@@ -107,6 +107,8 @@ void gp_lua_push_future(lua_State *L, gp_stream *s);
 /* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more
  * than one element. */
 bool gp_lua_truth(lua_State *L, int idx);
+/* The same of a wait in this form (tensor/device/form.h). */
+bool gp_lua_truth_in(lua_State *L, int idx, const char *form);
 
 /* Runs the op of that name ("lt", "eq", "matmul") on the values at a and b, at least one a tensor,
  * and pushes its tensor. */

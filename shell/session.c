@@ -276,8 +276,8 @@ static void add_queued(gp_device *dev, void *sum) {
     for (int i = 0; i < dev->nstreams; i++) *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
 }
 
-/* os.clock or os.time, upvalue 1, named by upvalue 2. Work queued before the first call is not
- * between two of them. */
+/* clock, os.clock or os.time, upvalue 1, named by upvalue 2. Work queued before the first call is
+ * not between two of them. */
 static int l_clock(lua_State *L) {
     static bool asked_before, said;
     uint64_t queued = 0;
@@ -296,17 +296,33 @@ static int l_clock(lua_State *L) {
         }
         asked_before = true;
     }
-    return lua_tocfunction(L, lua_upvalueindex(1))(L); /* here: errors name this call */
+    lua_CFunction clock = lua_tocfunction(L, lua_upvalueindex(1));
+    if (!lua_getupvalue(L, lua_upvalueindex(1), 1)) return clock(L); /* errors name this call */
+    lua_pop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, n, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* Of the table on top. */
+static void watch_clock(lua_State *L, const char *field, const char *name) {
+    lua_getfield(L, -1, field);
+    lua_pushstring(L, name);
+    lua_pushcclosure(L, l_clock, 2);
+    lua_setfield(L, -2, field);
 }
 
 void gp_shell_watch_clock(lua_State *L) {
-    static const char *const names[] = {"clock", "time"};
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_getfield(L, -1, "gpush");
+    lua_getfield(L, -1, "clock");
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.clock"); /* for work that is queued on purpose */
+    watch_clock(L, "clock", "clock");
+    lua_getfield(L, -1, "clock");
+    lua_setglobal(L, "clock");
     lua_getglobal(L, "os");
-    for (int i = 0; i < 2; i++) {
-        lua_getfield(L, -1, names[i]);
-        lua_pushfstring(L, "os.%s", names[i]);
-        lua_pushcclosure(L, l_clock, 2);
-        lua_setfield(L, -2, names[i]);
-    }
-    lua_pop(L, 1);
+    watch_clock(L, "clock", "os.clock");
+    watch_clock(L, "time", "os.time");
+    lua_pop(L, 3);
 }

@@ -34,7 +34,8 @@ static void number(lua_State *L, int i, const char *function) {
 
 /* Replaces a false tensor by false: Lua takes every userdata as true. */
 static void truth(lua_State *L, int i, const char *function) {
-    if (!gp_lua_totensor(L, i) || gp_lua_truth(L, i)) return;
+    const char *form = strcmp(function, "base.assert") ? NULL : "assert";
+    if (!gp_lua_totensor(L, i) || gp_lua_truth_in(L, i, form)) return;
     lua_pushboolean(L, 0);
     lua_replace(L, i);
 }

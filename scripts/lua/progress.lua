@@ -6,6 +6,7 @@
 local require = ...
 local gpush, declared, fail = require "gpush", require "declared", require "fail"
 local registry = require "registry"
+local now_of = registry["gpush.clock"] or gpush.clock -- while work is queued
 local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two updates
 
 local Bar = {}
@@ -50,7 +51,7 @@ function Bar:line(now)
 end
 
 function Bar:draw(force)
-    local now = gpush.clock()
+    local now = now_of()
     if not self.shown or (not force and now - self.drawn < EVERY) then return end
     self.drawn = now
     self.out:write("\r\27[K", self:line(now))
@@ -121,7 +122,7 @@ declared(Bar, "progress.",
 
 local function progress(what, text)
     local total, each, state, control, closing = loop_of(what)
-    local now = gpush.clock()
+    local now = now_of()
     local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1,
         out = io.stderr,
         each = each, state = state, closing = closing, shown = gpush.is_terminal(io.stderr) }, Bar)

@@ -28,6 +28,7 @@ save numpy array: npy
 read csv: data
 transpose: transpose
 swap axes: transpose
+distributed: dist.init
 quit: quit
 exit: quit
 tutorial: tutorial

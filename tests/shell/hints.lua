@@ -89,7 +89,9 @@ end
 -- The first variable that the code, which has just run, set and the line does not name.
 local function overwritten(line, before)
     for name, value in pairs(_G) do
-        if not rawequal(value, before[name]) and not line:find("%f[%w_]" .. name .. "%f[^%w_]") then
+        local typed = name:gsub("_$", "") -- end_ for end, a word of Lua
+        if not rawequal(value, before[name]) and not line:find("%f[%w_]" .. name .. "%f[^%w_]")
+            and not line:find("%f[%w_]" .. typed .. "%f[^%w_]") then
             return name
         end
     end

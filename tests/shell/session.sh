@@ -161,7 +161,9 @@ meant() { # CODE NAME: the error of CODE names NAME, at the prompt and in a scri
     tap_ok $? "in a script, too" "$got"
 }
 meant 'zerso(3)' zeros
-meant 'nnn.Linear(1, 2)' 'nan, nn or rnn'
+meant 'nnn.Linear(1, 2)' nn
+meant 'nn.Liner(1, 2)' Linear
+meant 'nn.Embeding(1, 2)' Embedding
 meant 'ones(3):summ()' sum
 meant 'local shape = ones(3).shap' shape
 meant 'nn.Conv2D(1, 2, 3)' Conv2d
@@ -240,6 +242,10 @@ tap_is "$(session <<<'x = = 3' | grep -c 'in Lua')" 0 "nor is a slip in Lua"
 # Clocks.
 printf '%s\n' 'x = ones(1000, 1000, {device = "sim"})' 't = os.clock()' 'for i = 1, 20 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' \
     't = os.clock()' 'for i = 1, 5 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' >clock.lua
+sed 's/os.clock/clock/g' clock.lua >our_clock.lua
+got=$("$build/gpush" our_clock.lua 2>&1)
+[[ $got == *'our_clock.lua:4: clock: '*'queued ops are not done'* && $(grep -c queued <<<"$got") = 1 ]]
+tap_ok $? "gpush's clock does, too" "$got"
 got=$("$build/gpush" clock.lua 2>&1)
 [[ $got == *'clock.lua:4: os.clock: '*'queued ops are not done'* && $(grep -c queued <<<"$got") = 1 ]]
 tap_ok $? "a clock round unfinished work says so, once" "$got"

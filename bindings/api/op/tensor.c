@@ -39,7 +39,19 @@ int gp_lua_number(lua_State *L, int idx, const char *what) {
     return 1;
 }
 
-bool gp_lua_truth(lua_State *L, int idx) {
+/* Whether table.sort compares: it calls this, or the comparison or the comparator that does. */
+static bool sorting(lua_State *L) {
+    lua_Debug ar;
+    bool sort = false;
+    for (int i = 0; i < 3 && !sort && lua_getstack(L, i, &ar); i++) {
+        lua_getinfo(L, "f", &ar);
+        sort = gp_lua_is_sort(L, -1);
+        lua_pop(L, 1);
+    }
+    return sort;
+}
+
+bool gp_lua_truth_in(lua_State *L, int idx, const char *form) {
     gp_tensor *t = gp_lua_totensor(L, idx);
     gp_scalar s;
     gp_lua_enter(L);
@@ -49,12 +61,16 @@ bool gp_lua_truth(lua_State *L, int idx) {
                 (long long)t->a.numel);
         return gp_lua_raise(L);
     }
-    const char *form = gp_wait_form_set(t->a.dtype == GP_bool ? NULL : "number");
+    if (t->a.dtype != GP_bool) form = "number";
+    else if (!form && !gp_tensor_device(t)->vt->on_host && sorting(L)) form = "sort";
+    form = gp_wait_form_set(form);
     bool read = gp_item(t, &s, GP_WHY_branch, "branch");
     gp_wait_form_set(form);
     if (!read) return gp_lua_raise(L);
     return s.is_float ? s.f != 0 : s.i != 0;
 }
+
+bool gp_lua_truth(lua_State *L, int idx) { return gp_lua_truth_in(L, idx, NULL); }
 
 int gp_lua_operate(lua_State *L, const char *op, int a, int b) {
     a = lua_absindex(L, a), b = lua_absindex(L, b);

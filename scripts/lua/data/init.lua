@@ -8,7 +8,8 @@ local data, declared = require "data", require "declared"
 data.raise = require "raise"
 
 local homes = getmetatable(data).homes
-homes.transforms, homes.ConcatDataset, homes.random_split = "transforms", "Subset", "Subset"
+homes.transforms = "transforms"
+for _, name in ipairs { "Subset", "ConcatDataset", "random_split" } do homes[name] = "Subset" end
 
 -- The number of samples of a data set, checked; what: for messages. That of an empty table is not
 -- taken for 0: it rather lacks a size.

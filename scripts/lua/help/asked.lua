@@ -110,7 +110,6 @@ hist: draw histogram
 imshow: image picture show
 timeit: function call time measure benchmark how long
 compare: time measure benchmark faster two
-dist: distributed
 nn.parallel.DistributedDataParallel: ddp two multi multiple several gpu distributed data parallel
 gpush run: multi multiple several gpu distributed process mpirun torchrun parallel
 dist.init: distributed multi multiple several process

@@ -370,13 +370,13 @@ for file, names in pairs {
     Recurrent = "RNN LSTM GRU",
     Dropout = "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
     Cell = "RNNCell LSTMCell GRUCell",
-    Transformer = "TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer \z
-        TransformerDecoder",
+    Transformer = "Transformer TransformerEncoderLayer TransformerEncoder \z
+        TransformerDecoderLayer TransformerDecoder",
     Shape = "Identity Flatten Unflatten Upsample UpsamplingNearest2d UpsamplingBilinear2d \z
         PixelShuffle PixelUnshuffle ChannelShuffle LocalResponseNorm Fold Unfold CosineSimilarity \z
         PairwiseDistance",
-    ModuleList = "ModuleDict ParameterList ParameterDict", Linear = "Bilinear",
-    Embedding = "EmbeddingBag",
+    ModuleList = "ModuleList ModuleDict ParameterList ParameterDict", Linear = "Linear Bilinear",
+    Embedding = "Embedding EmbeddingBag",
     Activation = "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Tanh Sigmoid LogSigmoid \z
         Softplus Softsign Softmin "
         ..

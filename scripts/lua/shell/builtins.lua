@@ -152,6 +152,7 @@ function functions.len(args)
     if e and e[1] == "call" and path(e[2]) == "set" then
         return "#" .. emit(translate.sequences(args)[1]), 11
     end
+    if e and translate.is_sample(e) then return ('select("#", %s)'):format((emit(e))) end
     local part = e and e[1] == "call" and e[2][1] == "field" and #e[3] == 0 and e[2][3]
     if part == "keys" or part == "values" or part == "items" then e = e[2][2]
     elseif not e or not require "shell.loops".is_dict(e) then return nil end
@@ -242,6 +243,31 @@ local function last_of(a, b, step)
         say "arange includes its last number: arange(first, last, step)"
     end
     return (plus(b, s < 0 and 1 or -1))
+end
+
+-- autocast's dtype where none is given: f16 on a card, bf16 on the processor.
+local function autocast(args)
+    local device, enabled = nil, nil
+    for i, a in ipairs(args) do
+        local key = a[1] == "named" and a[2] or i == 1 and "device_type"
+        if key == "device_type" then device = a[1] == "named" and a[3] or a
+        elseif key == "enabled" then enabled = a[3]
+        else return nil end
+    end
+    if not device then return nil end
+    local known = device[1] == "string" and device[2]
+    local dtype = known and (known:find "^cpu" and '"bf16"' or '"f16"')
+        or emit(device, 4) .. ' == "cpu" and "bf16" or "f16"'
+    if not enabled then return ("autocast(%s)"):format(dtype) end
+    return ("autocast{dtype = %s, enabled = %s}"):format(dtype, (emit(enabled)))
+end
+functions["torch.autocast"], functions["torch.amp.autocast"] = autocast, autocast
+
+-- Unlike no_grad() by itself, it holds from here on in PyTorch, too.
+functions["torch.set_grad_enabled"] = function(args)
+    local on = args[1][1] == "named" and args[1][3] or args[1]
+    if on[1] == "constant" then return on[2] == "false" and "no_grad()" or "enable_grad()" end
+    return ("(%s and enable_grad or no_grad)()"):format(emit(on, 2))
 end
 
 -- arange and range of PyTorch and NumPy.

@@ -86,6 +86,7 @@ local function option(key, value, op, of)
     for _, parameter in ipairs(of or {}) do
         if parameter[2] == name then f = role(parameter, op) or emit end
     end
+    if f == dims and translate.counted() then note(counts.DIMS) end
     f = f or name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
         and shifted or name ~= "start" and name ~= "first" and name ~= "last" and roles[name]
     local text = (name == "device" and translate.device or name == "dtype" and translate.dtype or f
@@ -428,7 +429,20 @@ local function written(node)
     return call(emit(f, 14), arguments(args, op and parameters(op) or {}, op))
 end
 
+-- Functions whose value is the head of a with in Python, and which begin at once here.
+local blocks = { no_grad = true, enable_grad = true, inference = true, autocast = true }
+
+-- The value of a with.
+function translate.block(node)
+    return (node[1] == "call" and written(node) or emit(node))
+end
+
 function write.call(node)
+    local full = path(node[2])
+    local block = full and elsewhere.is_package(full, value_of) and elsewhere.name(full)
+    if blocks[block] and not value_of(full:match "^[%a_][%w_]*") then
+        say(("by itself it changes nothing: do local _ <close> = %s … end"):format((written(node))))
+    end
     local text, level = written(node)
     if changes[node[2][3]] then known.changed(node[2][2]) end
     return text, level

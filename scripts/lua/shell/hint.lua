@@ -42,15 +42,6 @@ local function without_package(word, line)
     return path and (elsewhere().name(path) or in_group(path:match "[^.]*$"))
 end
 
--- gpush's names are globals of the shell; other names in _G are the user's or Lua's.
-local function global(word, line, prompt)
-    if elsewhere().packages[word] then return without_package(word, line) end
-    local same = elsewhere().same[word] or in_group(word)
-        or gpush.profile[word] ~= nil and "profile." .. word
-    if same then return same end
-    return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
-end
-
 local areas = { "nn", "optim", "data", "checkpoint", "cuda", "linalg", "fft", "sync", "profile",
     "autograd", "nan" }
 
@@ -60,6 +51,33 @@ local function ours(v)
         if v == rawget(gpush, area) then return true end
     end
     return v == gpush
+end
+
+-- Whether the line may read its member of the word from the name's value: loss.backward is none of
+-- the function less.
+local function has_member(name, word, line)
+    local key = (line or ""):match("%f[%w_]" .. word .. "[.:]([%a_][%w_]*)")
+    local v = rawget(_G, name)
+    if not key or type(v) == "table" and not ours(v) then return true end -- or sets it
+    if type(v) ~= "table" and not gpush.is_tensor(v) then return false end
+    local ok, value = pcall(function() return v[key] end)
+    return ok and value ~= nil
+end
+
+-- gpush's names are globals of the shell; other names in _G are the user's or Lua's. indexed: what
+-- was read is a member of the word.
+local function global(word, line, prompt, indexed)
+    if elsewhere().packages[word] then return without_package(word, line) end
+    local same = elsewhere().same[word] or in_group(word)
+        or gpush.profile[word] ~= nil and "profile." .. word
+    if same then return same end
+    local names = {}
+    for _, name in ipairs(keys(gpush, prompt and keys(_G, {}) or {})) do
+        if not indexed or nearest(word, { name }) and has_member(name, word, line) then
+            names[#names + 1] = name
+        end
+    end
+    return nearest(word, names)
 end
 
 -- The value of "a.b" before .word or :word in the line, the mark after it, and whether a is ours;
@@ -251,7 +269,9 @@ local function meant(message, line, value, prompt)
     local called = property(message, line, value)
     if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
-    if kind == "global" then return global(name, line, prompt) end
+    if kind == "global" then
+        return global(name, line, prompt, message:find "attempt to index" ~= nil)
+    end
     if kind then return member(name, line, value, prompt) end
     name = message:match "no method or property '([%w_]+)'"
     if name then return method(name) end

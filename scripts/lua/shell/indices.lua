@@ -152,6 +152,12 @@ local function of_list(base, item, shape, array)
         to == "" and "" or ", " .. at(to)), 13
 end
 
+-- Whether the expression is a sample of a data set, which is several values here: ds[0].
+function translate.is_sample(node)
+    return node[1] == "index" and #node[3] == 1 and node[3][1][1] ~= "range"
+        and require "shell.loops".is_dataset(node[2])
+end
+
 -- Methods that return values and indices, which PyTorch has as one value of two fields.
 local pairs_of = { values = 1, indices = 2, [0] = 1, 2, 3, eigenvalues = 1, eigenvectors = 2,
     U = 1, S = 2, Vh = 3, Q = 1, R = 2, real = 1, imag = 2, mantissa = 1,
@@ -164,6 +170,10 @@ end
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
 function translate.part_of(node, key)
     local which, first = pairs_of[key], node
+    if math.type(key) and key >= 0 and translate.is_sample(node) then -- ds[0][1]
+        local text = emit(node)
+        return key == 0 and "(" .. text .. ")" or ("(select(%d, %s))"):format(key + 1, text)
+    end
     node = translate.origin(node)
     local call = node[1] == "call" and node[2]
     local name = call and (call[1] == "field" and call[3] or call[2])
@@ -225,6 +235,9 @@ function translate.write.index(node)
     require "shell.complex".index(node)
     local shape = translate.is_shape(node[2])
     local base = emit(node[2], 14)
+    if translate.is_sample(node) then
+        return ("%s:get(%s)"):format(base, counts.place("#" .. base, items[1]))
+    end
     if #items == 1 then
         local item, k = items[1], kind(node[2])
         if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end

@@ -7,6 +7,7 @@ require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path, counts = translate.path, require "shell.counts"
+local elsewhere = require "shell.elsewhere"
 local loops = {}
 local ZERO <const> = { "number", "0" }
 
@@ -66,6 +67,18 @@ local function is_dict(node)
     local v = node[1] == "name" and translate.value(node[2])
     return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
 end
+
+-- Whether the expression is a data set, whose samples are several values: ds:get(i).
+local function is_dataset(node)
+    local of = translate.origin(node)
+    if of[1] == "call" then
+        local name = elsewhere.name(path(of[2]) or "") or ""
+        return name:find "^data%.%w*Dataset$" ~= nil or name == "data.Subset"
+    end
+    local v = node[1] == "name" and loops.value(node[2])
+    return type(v) == "table" and getmetatable(v) ~= nil and type(rawget(v, "get")) == "function"
+end
+loops.is_dataset = is_dataset
 
 local of_dict = { items = 2, keys = 1, values = 1 }
 -- What goes through several values as a list: texts by their characters, dicts by their keys,
@@ -148,6 +161,18 @@ local function first_ends(lists)
     return true
 end
 
+-- A loop over the samples of a data set, by their number i.
+local function sampled(i, targets, over, body)
+    local names, before = text_of(targets), ""
+    local ds = path(over) or translate.unused "ds"
+    if ds ~= path(over) then before = ("local %s = %s "):format(ds, (emit(over))) end
+    local one = #targets == 1 and targets[1][1] ~= "tuple"
+    return ("%sfor %s = 1, #%s do local %s = %s%s:get(%s)%s "):format(before, i, ds, names,
+        one and "{" or "", ds, i, one and "}" or ""), translate.looping({ i }, "one", function()
+        return translate.looping(one and { names } or {}, "table", body)
+    end)
+end
+
 -- The head of a loop that counts, and its body; nil for any other.
 local function counted(targets, over, trees, body)
     local name = targets[1][2]
@@ -171,6 +196,9 @@ local function counted(targets, over, trees, body)
         local one = from == "1"
         if not one and from ~= "0" then say "ipairs counts from 1: add a number to it" end
         if next(trees) == nil and not one then translate.note(name .. " counts from 1 here") end
+        if is_dataset(list[1]) then
+            return sampled(name, { table.unpack(targets, 2) }, list[1], body)
+        end
         local rest, zip = text_of { table.unpack(targets, 2) }, lists_of(list[1], "zip")
         if zip and targets[2][1] == "tuple" and #zip == 2 and first_ends(zip) then
             return ("for %s, %s in ipairs(%s) do local %s = %s[%s] "):format(name, targets[2][2][2],
@@ -272,6 +300,7 @@ local function listed(targets, over, body)
         return ("for %s, %s in %s() do "):format(translate.unused "step", names, (emit(over))),
             body()
     end
+    if is_dataset(over) then return sampled(translate.unused "i", targets, over, body) end
     local v = over[1] == "name" and loops.value(over[2])
     if is_dict(over) then
         return ("for %s in pairs(%s) do "):format(names, (emit(over))), body()

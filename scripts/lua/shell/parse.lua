@@ -471,7 +471,7 @@ function statement()
 end
 
 local function whole(line, f)
-    text, list, i = line, tokens(line), 1
+    text, list, i = line, tokens(line, f == expression), 1
     local result = f()
     if peek()[1] ~= "end" then error("unexpected " .. peek()[2], 0) end
     return result

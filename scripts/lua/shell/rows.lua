@@ -207,8 +207,9 @@ torch.unfold(X, KERNEL_SIZE) = nn.Unfold(KERNEL_SIZE)(X)
 torch.device(DEVICE) = DEVICE
 torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
 torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS, {model = model})
-torch.cuda.amp.autocast() = autocast("f16")
-torch.set_grad_enabled(X) = -- no_grad(), or enable_grad(), for a block
+torch.cuda.amp.autocast(DTYPE="f16") = autocast(DTYPE)
+torch.cuda.amp.autocast(ENABLED, DTYPE="f16") = autocast{dtype = DTYPE, enabled = ENABLED}
+torch.cpu.amp.autocast(DTYPE="bf16") = autocast(DTYPE)
 torch.set_default_tensor_type(X) = default_dtype("f64"), default_device("gpu")
 torch.cuda.empty_cache() = empty_cache()
 torch.cuda.memory_allocated() = memory("gpu").in_use
@@ -396,7 +397,9 @@ np.random.randn(A, B?, C?) = randn(A, B?, C?)
 .unsafe_chunk(X, N, DIM?) = X:chunk(N, DIM?)
 .unsafe_split(X, N, DIM?) = X:split(N, DIM?)
 .split_with_sizes(X, L, DIM?) = X:split(L, DIM?)
-torch.autocast|torch.amp.autocast(DEVICE_TYPE, DTYPE="bf16") = autocast(DTYPE)
+torch.autocast|torch.amp.autocast(DEVICE_TYPE, DTYPE) = autocast(DTYPE)
+torch.autocast|torch.amp.autocast(DEVICE_TYPE, DTYPE, ENABLED) = autocast{dtype = DTYPE,
+    enabled = ENABLED}
 dist.init_process_group(X?, **) = dist.init()
 
 torch.cuda.synchronize(DEVICE?) = synchronize(DEVICE?)

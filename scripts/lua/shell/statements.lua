@@ -67,6 +67,10 @@ local function setting(node, value)
 end
 
 local function one_value(to, list, value)
+    if translate.is_sample(value) then
+        local one = #list == 1 and list[1][1] ~= "tuple"
+        return (one and "%s = {%s}" or "%s = %s"):format(to, (emit(value)))
+    end
     if #list > 1 or list[1][1] == "tuple" then
         if value[1] == "list" or value[1] == "tuple" then
             return to .. " = " .. joined(value, emit, 2)
@@ -375,11 +379,8 @@ write["with"] = function(node)
             elseif name == "torch.cuda.stream" then
                 head, tail = head .. emit(value[3][1], 14) .. ":use(function() ", " end)" .. tail
             else
-                local one = value[1] == "call" and #value[3] == 1 and value[3][1]
-                local off = name == "torch.set_grad_enabled" and one and one[2]
-                local text = off == "false" and "no_grad()" or off and "enable_grad()"
-                    or (emit(value))
-                head = head .. ("do local %s <close> = %s "):format(as and as[2] or "_", text)
+                head = head .. ("do local %s <close> = %s "):format(as and as[2] or "_",
+                    translate.block(value))
                 tail = " end" .. tail
             end
         end
@@ -412,13 +413,13 @@ function write.class(node)
         name, name, name, name, empty and "" or "… ", name)
 end
 
--- Whether the expression's value is shown: not that of print or of a method in place.
+local muted = { print = true, backward = true, step = true, train = true, eval = true }
+
+-- Whether the expression's value is shown.
 local function is_shown(node)
-    local e = node[1] == "expression" and #node[2] == 1 and node[2][1]
+    local e = node[1] == "expression" and node[2][1]
     local f = e and e[1] == "call" and e[2]
-    local name = f and f[#f]
-    return e and not (type(name) == "string" and (name == "print" or name:find "_$"
-        or name == "backward" or name == "step" or name == "train" or name == "eval"))
+    return e and not (f and muted[f[#f]])
 end
 
 -- Statements one after the other; the value of an expression at the end is returned.

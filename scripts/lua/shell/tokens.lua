@@ -63,7 +63,47 @@ local function token(text, at)
     error("unexpected character", 0)
 end
 
-local function tokens(text)
+-- ---- names that are words of Lua ----
+
+local function set(text)
+    local out = {}
+    for word in text:gmatch "%S+" do out[word] = true end
+    return out
+end
+local of_lua = set "end then do repeat until local function goto"
+local before = set ": [ + - * / // % ** for" -- an operand comes next
+local sets = set "= += -= *= /= //= %= **="
+
+-- Whether the kth token, at that depth of brackets, is a variable, which none of Lua's words is
+-- there; alone: the text is an expression.
+local function is_variable(list, k, depth, alone)
+    local left, right = list[k - 1], list[k + 1][2]
+    local first = k == 1 and alone and list[1][2] ~= "function"
+    if first or left and before[left[2]] and right ~= "(" then return true end
+    if depth > 0 then return false end -- print(x, end="")
+    return sets[right] or right == "," and (not left or left[2] == "," or left[2] == ";")
+end
+
+-- start, end = 2, 5 sets end_ here.
+local function rename(list, alone)
+    local depth, names, keys = 0, {}, {}
+    for k, t in ipairs(list) do
+        local c = t[1] == "op" and t[2]
+        if c == "(" or c == "[" or c == "{" then depth = depth + 1
+        elseif c == ")" or c == "]" or c == "}" then depth = depth - 1
+        elseif t[1] == "name" and of_lua[t[2]] then
+            names[t[2]] = names[t[2]] or is_variable(list, k, depth, alone)
+            keys[k] = depth > 0 and list[k + 1][2] == "="
+        end
+    end
+    for k, t in ipairs(list) do
+        local field = k > 1 and list[k - 1][2] == "."
+        if t[1] == "name" and names[t[2]] and not keys[k] and not field then t[2] = t[2] .. "_" end
+    end
+end
+
+-- alone: the text is an expression, not a statement.
+local function tokens(text, alone)
     local list, at = {}, text:match "^%s*()"
     while at <= #text do
         local t = token(text, at)
@@ -72,6 +112,7 @@ local function tokens(text)
         at = text:match("^[%s\\]*()", t.stop)
     end
     list[#list + 1] = { "end", "", at = #text + 1, stop = #text + 1 }
+    rename(list, alone)
     return list
 end
 

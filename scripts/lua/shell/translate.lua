@@ -239,6 +239,7 @@ function kinds.index(node)
     local k = kind(node[2])
     local part = k == "table" and node[3][1][1] == "range"
     if is_shape(node[2]) and not part then return "number" end
+    if translate.is_sample(node) then return "table" end
     local member = require "shell.known".member(node)
     if member then return kind(member) end
     local of = k == "table" and not part and require "shell.loops".element(node[2])

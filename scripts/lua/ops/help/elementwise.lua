@@ -33,7 +33,7 @@ gelu (see gelu_tanh, silu, mish, nn.GELU)
     > gelu(tensor{0.0, 10.0}) --> tensor({ 0.0, 10.0}, f32 2 cpu)
 deg2rad (see rad2deg)
     > tensor{180.0, 90.0}:deg2rad() --> tensor({3.1416, 1.5708}, f32 2 cpu)
-dist (see norm, cdist)
+dist (see norm, cdist, dist.init)
     shapes: a, b: broadcast to a common shape; the result is a scalar
     > dist(tensor{3.0, 0.0}, tensor{0.0, 4.0}) --> tensor(5.0, f32 scalar cpu)
 glu (see sigmoid)

@@ -294,7 +294,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     }
     if (p->t1 < p->done) p->t1 = p->done;
     if (p->done == START) p->done = p->t1; /* nothing of the host is there */
-    if (!count_drained(p) || !note_card(p, t, n)) return false;
+    if (!gp_kineto_full_queues(p) || !count_drained(p) || !note_card(p, t, n)) return false;
     return describe(p, t, n, clocks, numbered);
 }
 

@@ -160,8 +160,9 @@ bool gp_timeline_read_calls(gp_timeline *t) {
     for (int i = 0; i < t->nsteps; i++) {
         gp_step_at *s = &t->step[i];
         if (s->kind == GP_STEP_OWNER) now = s->part;
-        bool queues =
-            s->kind == GP_STEP_WAIT && s->command >= 0 && t->command[s->command].host == s->rec;
+        bool waits = s->kind == GP_STEP_WAIT;
+        bool queues = waits && s->command >= 0 && t->command[s->command].host == s->rec;
+        queues |= waits && s->rec->why == GP_WHY_queue && s->rec->id;
         if (queues) s->calling = usual < s->t1 - s->t ? usual : s->t1 - s->t;
         if (s->kind != GP_STEP_LAUNCH) continue;
         gp_command *c = &t->command[s->command];

@@ -217,6 +217,12 @@ void gp_rank_replay_meet(gp_rank_replay *p, uint64_t end) {
     p->met = -1;
 }
 
+/* What a launch takes which has waited for room in the queue, and finds it. */
+static uint64_t launching(const pass *p, const gp_step_at *s) {
+    bool waited = s->rec->why == GP_WHY_queue && !s->own;
+    return waited && !is_free(p->w, GP_CAUSE_launches) ? s->calling : 0;
+}
+
 static bool wait(pass *p, const gp_step_at *s) {
     if (!add_point(p->r, s->t, p->now)) return false;
     p->at = s->t1;
@@ -226,7 +232,7 @@ static bool wait(pass *p, const gp_step_at *s) {
         p->now = gp_on_card_wait(p->card, s->command, p->now);
     } else {
         uint64_t after = s->command < 0 ? 0 : later(p->r->end[s->command], s->after);
-        p->now = most(later(p->now, s->own), after);
+        p->now = most(later(p->now, s->own) + launching(p, s), after);
     }
     return add_point(p->r, s->t1, p->now);
 }

@@ -313,8 +313,11 @@ static bool waits_for(const gp_stream *where, const gp_stream *s) {
     return where == s || (where && where->index < 0 && where->dev == s->dev);
 }
 
+/* Whether the call returned when its own command had ended, or shortly before that. */
+static bool awaits_own(const span *wait) { return wait->rec->why != GP_WHY_queue; }
+
 /* The command that a wait which comes now waited for: of the last ones of its streams that had
- * ended when it did, the one that ended last; or its own, whose call may return before the end. */
+ * ended when it did, the one that ended last; or its own. */
 static int awaited(const builder *b, const span *wait) {
     const gp_timeline *t = b->t;
     int found = -1;
@@ -322,7 +325,7 @@ static int awaited(const builder *b, const span *wait) {
         if (!waits_for(wait->rec->where, t->stream[s])) continue;
         int i = b->last[s];
         while (i >= 0 && t->command[i].end > wait->t1 + CLOCK_ERROR &&
-               t->command[i].host != wait->rec)
+               (t->command[i].host != wait->rec || !awaits_own(wait)))
             i = t->command[i].previous;
         bool later = i >= 0 && found >= 0 && t->command[i].end > t->command[found].end;
         if (found < 0 || later) found = i;

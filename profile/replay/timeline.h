@@ -53,7 +53,7 @@ typedef struct gp_step_at {
                               gp_timeline.made; -1: nothing on the record */
     int64_t own, after;    /* WAIT, TAKE: from its begin to its end, at least; and from the end of
                               what it waited for */
-    uint64_t calling;      /* WAIT for what its own call queues: what that takes without the wait */
+    uint64_t calling;      /* WAIT of a call that queues work: what that takes without the wait */
 } gp_step_at;
 
 /* A command of another stream that one waits for; and the next such. */

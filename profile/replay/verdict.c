@@ -121,8 +121,10 @@ static void add_joining(ledger *l, const gp_step_at *s) {
     if (ns && l->ok) l->part[l->n - 1].times = 0; /* it counts as that */
 }
 
-/* Any other wait. */
-static void add_wait(ledger *l, const gp_rec *wait) {
+/* Any other wait. Of a launch that waited for room in the queue a part is its own. */
+static void add_wait(ledger *l, const gp_step_at *s) {
+    const gp_rec *wait = s->rec;
+    if (wait->why == GP_WHY_queue) add(l, GP_CAUSE_launches, wait, NULL, s->t, s->calling);
     add(l, gp_wait_cause(wait), wait, NULL, wait->t0, gp_rec_end(l->t->p, wait) - wait->t0);
 }
 
@@ -140,7 +142,7 @@ static void add_steps(ledger *l) {
         if (s->kind == GP_STEP_OWNER) part = s->part, op = s->rec;
         else if (s->kind == GP_STEP_TAKE) add(l, GP_CAUSE_loader, s->rec, NULL, s->t, s->t1 - s->t);
         else if (awaits_collective(t, s)) add_joining(l, s);
-        else add_wait(l, s->rec);
+        else add_wait(l, s);
     }
 }
 

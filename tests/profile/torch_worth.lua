@@ -98,4 +98,30 @@ for _, python in ipairs { 300, 600 } do
     end
 end
 
+-- ---- a full launch queue ----
+-- 2000 kernels of 40 us, for each of which the host takes 10: from the 1025th queued on, a call
+-- returns when a kernel has ended. Without kernels the host takes 20 of 80 ms. A call of 3 ms for
+-- another reason is the host's time, however it ends.
+for _, slow in ipairs { 0, 3000 } do
+    local r, at, ready, ended, blocked = made.trace(), 0, 10, {}, 0
+    for i = 1, 2000 do
+        local room = ended[i - 1024]
+        local wait = room and room > at and room - at or i == 900 and slow or 0
+        blocked = blocked + (room and wait > 0 and 1 or 0)
+        r:op("aten::mm", at, 8 + wait)
+        local from = math.max(ready, at + 8 + wait)
+        r:kernel("gemm", from, 40, r:call("cudaLaunchKernel", at + 2, 4 + wait))
+        ready, at = from + 40, at + 10 + wait
+        ended[i] = ready
+    end
+    r:call("cudaDeviceSynchronize", at, ready - at + 4)
+    local p = load(r)
+    local by = by_cause(p:verdict())
+    near(by.kernels.worth, 60e6 - 1e3 * slow, 2e5, "kernels where the queue was full")
+    near(by.launches.ns, 2000 * 8e3 + 1e3 * slow, 2e5, "launches without waiting for room")
+    local full
+    for _, row in ipairs(p:rows()) do if row.name == "wait: full queue" then full = row end end
+    t.is({ full and full.count, blocked > 300 }, { blocked, true }, "how often it was full")
+end
+
 t.done()

@@ -164,6 +164,9 @@ const gp_stack *gp_kineto_join(gp_intern *names, const gp_stack *add, const char
  * `in`: "Net_0.Linear_1"; otherwise `in`, also without memory, where k has failed. */
 const char *gp_kineto_module(kineto *k, const char *in, const char *name);
 
+/* Makes waits of the calls of p that waited for room in a full launch queue. False with a message
+ * when out of memory. */
+bool gp_kineto_full_queues(gp_prof *p);
 /* Adds to p what streams waited for by events, once what devices did is on `work`; NULL: nothing.
  * shift is added to the file's times. False with a message. */
 bool gp_kineto_orders(const kineto *k, gp_prof *p, const gp_track *work, int64_t shift);

@@ -122,6 +122,31 @@ void gp_find_recurring(gp_run *run, int n, const gp_steps *s, void (*found)(cons
 
 /* ---- of kernels ---- */
 
+static const char *work_name(const gp_command *c) {
+    return c->rec->kernel ? c->rec->kernel : c->rec->name;
+}
+
+static int by_work_name(const void *a, const void *b) {
+    const gp_command *x = *(const gp_command *const *)a, *y = *(const gp_command *const *)b;
+    int order = strcmp(work_name(x), work_name(y));
+    return order ? order : x < y ? -1 : x > y;
+}
+
+bool gp_timeline_read_fresh(const gp_timeline *t, const gp_rec *const *event, int nevents,
+                            bool *fresh) {
+    const gp_command **by = malloc(((size_t)t->ncommands + 1) * sizeof *by);
+    if (!by) return false;
+    for (int i = 0; i < t->ncommands; i++) by[i] = &t->command[i];
+    qsort(by, (size_t)t->ncommands, sizeof *by, by_work_name);
+    for (int i = 0; i < t->ncommands; i++) {
+        int found = gp_event_by_id(event, nevents, by[i]->rec->id);
+        bool first = !i || strcmp(work_name(by[i]), work_name(by[i - 1])) != 0;
+        if (found >= 0 && first) fresh[found] = true;
+    }
+    free(by);
+    return true;
+}
+
 static void note_kernel(const gp_run *first, uint64_t extra, void *t) {
     ((gp_timeline *)t)->command[first->of].first_use = extra;
 }

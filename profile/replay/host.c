@@ -19,6 +19,8 @@ typedef struct entry {
     bool loader;          /* it is a loader's, or within one of those */
     bool recurs;          /* it is a call that comes again in the steps */
     bool sets_up;         /* it is of GP_HOST_SETUP */
+    bool fresh;         /* it, or one within it, launched a kernel for the first time; or it is the
+                           first call of its name, and launched none */
     uint64_t own, idle; /* its time, of ops outside of ops, waits and calls of the set-up in it; of
                            that, while no device worked */
 } entry;
@@ -111,6 +113,7 @@ static void gather(builder *b, const gp_track *track) {
                                    .up = -1,
                                    .queues = event < 0 ? 0 : b->by->queues[event],
                                    .loader = is_loader(r),
+                                   .fresh = event >= 0 && b->by->fresh[event],
                                    .sets_up = is_first_use(b, r),
                                    .own = end - r->t0,
                                    .idle = gp_timeline_idle(b->t, r->t0, end)};
@@ -188,6 +191,8 @@ static void find_enclosing(builder *b) {
         if (last >= 0) e->loader |= b->entry[last].loader;
         if (last >= 0) e->sets_up |= b->entry[last].sets_up;
         last = i;
+        for (int up = e->up; e->fresh && up >= 0 && !b->entry[up].fresh; up = b->entry[up].up)
+            b->entry[up].fresh = true;
         if (!e->queues) continue;
         for (int up = i; up >= 0 && (e->queues & ~b->entry[up].encloses); up = b->entry[up].up)
             b->entry[up].encloses |= e->queues;
@@ -222,9 +227,10 @@ static bool is_memory(const char *call) {
     return false;
 }
 
-/* A call beside which no device worked, and which is long or makes something. */
+/* A call beside which no device worked, and which is long for the first time, or makes something.
+ */
 static bool is_setup_call(const entry *e) {
-    bool sets_up = e->own >= GP_SETUP_NS || makes(e->rec->name);
+    bool sets_up = (e->own >= GP_SETUP_NS && e->fresh) || makes(e->rec->name);
     return e->rec->kind == GP_REC_CALL && sets_up && 2 * e->idle > e->own && !e->recurs;
 }
 
@@ -249,11 +255,13 @@ static void find_recurring(builder *b) {
     gp_find_recurring(b->run, n, &steps, note_recurring, b);
 }
 
-/* Leaves out of each op's own time the ops, waits and calls of the set-up within it. */
+/* Leaves out of each op's own time the ops, waits and calls of the set-up within it, and long ones
+ * that set nothing up: no shape makes them long. */
 static void find_own_times(builder *b) {
     for (int i = 0; i < b->n; i++) {
         const entry *e = &b->entry[i];
-        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !is_setup_call(e)) continue;
+        bool call = is_setup_call(e) || (e->rec->kind == GP_REC_CALL && e->own >= GP_SETUP_NS);
+        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !call) continue;
         int op = op_around(b, e->up);
         if (op < 0) continue;
         uint64_t end = e->end < b->entry[op].end ? e->end : b->entry[op].end;
@@ -299,8 +307,29 @@ static void find_first_runs(builder *b) {
     b->ok = gp_find_first_runs(b->run, n, note_op, b);
 }
 
+static int by_call(const void *a, const void *b) {
+    const entry *x = *(entry *const *)a, *y = *(entry *const *)b;
+    if (x->rec->name != y->rec->name) return x->rec->name < y->rec->name ? -1 : 1;
+    return by_time(x, y);
+}
+
+/* A call that launches nothing is fresh as the first of its name, or as the outermost op around. */
+static void find_fresh_calls(builder *b) {
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        if (b->entry[i].rec->kind == GP_REC_CALL && !b->entry[i].queues) b->op[n++] = &b->entry[i];
+    qsort(b->op, (size_t)n, sizeof(entry *), by_call);
+    for (int i = 0; i < n; i++) {
+        entry *e = b->op[i];
+        e->fresh |= !i || b->op[i - 1]->rec->name != e->rec->name;
+        for (int up = e->up; up >= 0; up = b->entry[up].up)
+            if (is_op(&b->entry[up])) e->fresh |= b->entry[up].fresh;
+    }
+}
+
 static void find_setups(builder *b) {
     int n = 0;
+    find_fresh_calls(b);
     find_recurring(b);
     find_own_times(b);
     find_first_runs(b);
@@ -413,14 +442,14 @@ static int merge(builder *b, gp_host_part *part) {
     return n;
 }
 
-/* Steps are regions: of the profiler's schedule, or of PyTorch's. */
+bool gp_rec_is_step(const gp_rec *r) {
+    return r->kind == GP_REC_REGION &&
+           (!strncmp(r->name, "step ", 5) || !strcmp(r->name, "ProfilerStep*"));
+}
+
 static void read_steps(builder *b) {
-    for (int i = 0; i < b->t->nhost; i++) {
-        const gp_rec *r = b->t->host[i];
-        bool step = r->kind == GP_REC_REGION &&
-                    (!strncmp(r->name, "step ", 5) || !strcmp(r->name, "ProfilerStep*"));
-        if (step) b->step[b->nsteps++] = r->t0;
-    }
+    for (int i = 0; i < b->t->nhost; i++)
+        if (gp_rec_is_step(b->t->host[i])) b->step[b->nsteps++] = b->t->host[i]->t0;
 }
 
 gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n) {

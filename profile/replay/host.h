@@ -26,8 +26,9 @@ typedef enum gp_host_activity {
 /* An op that queues nothing is taken to have computed where it lasted so long, ns: a view or an
  * allocation takes a few us. */
 enum { GP_CPU_OP_NS = 30000 };
-/* A call of the runtime that lasts longer, ns, and waits for no device, sets something up: a
- * launch takes some 10 us, and up to a queue's length while a device is busy. */
+/* A call of the runtime that lasts longer, ns, and waits for no device, sets something up where the
+ * kernel that it launches, or one of its op's, has not run before, or no call of its name has: a
+ * launch takes some 10 us. A kernel that has run is loaded: what took that time is not known. */
 enum { GP_SETUP_NS = 1000000 };
 /* An op's first run, of its shapes where they are known, sets something up where its own time with
  * idle devices is at least GP_SETUP_NS and GP_FIRST_USE times that of the op's median run: a
@@ -50,6 +51,9 @@ typedef struct gp_run {
  * run. False when out of memory. */
 bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64_t, void *),
                         void *with);
+
+/* Whether r is a step: of the profiler's schedule, or of PyTorch's. */
+bool gp_rec_is_step(const gp_rec *r);
 
 /* When a record's steps begin, in order; and its time. */
 typedef struct gp_steps {
@@ -76,11 +80,13 @@ typedef struct gp_host_part {
 enum { GP_QUEUED_DEVICE = 1, GP_QUEUED_HOST = 2 };
 int gp_queued_where(const gp_rec *work);
 
-/* Events with ids, which increase, what each queued, and, which gp_host_parts sets, whether each is
- * of GP_HOST_SETUP. */
+/* Events with ids, which increase, what each queued, whether that was a kernel or a copy of a name
+ * that had not been queued before, and, which gp_host_parts sets, whether each is of GP_HOST_SETUP.
+ */
 typedef struct gp_queueing {
     const gp_rec *const *event;
     const uint8_t *queues;
+    const bool *fresh;
     bool *sets_up;
     int n;
 } gp_queueing;

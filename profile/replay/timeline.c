@@ -23,7 +23,8 @@ typedef struct builder {
     const gp_rec **event; /* with ids, which increase */
     span *wait;           /* in the order of their ends */
     uint8_t *queues;      /* by event: what it queued, as gp_queueing, */
-    bool *sets_up;        /* and is of GP_HOST_SETUP */
+    bool *sets_up;        /* and is of GP_HOST_SETUP; */
+    bool *fresh;          /* whether it queued something for the first time */
     int *last;            /* by stream: the last command that was queued so far; -1: none */
     gp_host_part *parts;  /* what the host did beside its waits */
     int nevents, nwaits, nparts, capacity;
@@ -313,11 +314,8 @@ static bool waits_for(const gp_stream *where, const gp_stream *s) {
     return where == s || (where && where->index < 0 && where->dev == s->dev);
 }
 
-/* Whether the call returned when its own command had ended, or shortly before that. */
-static bool awaits_own(const span *wait) { return wait->rec->why != GP_WHY_queue; }
-
 /* The command that a wait which comes now waited for: of the last ones of its streams that had
- * ended when it did, the one that ended last; or its own. */
+ * ended when it did, the one that ended last; or its own, unless that waited for room. */
 static int awaited(const builder *b, const span *wait) {
     const gp_timeline *t = b->t;
     int found = -1;
@@ -325,7 +323,7 @@ static int awaited(const builder *b, const span *wait) {
         if (!waits_for(wait->rec->where, t->stream[s])) continue;
         int i = b->last[s];
         while (i >= 0 && t->command[i].end > wait->t1 + CLOCK_ERROR &&
-               (t->command[i].host != wait->rec || !awaits_own(wait)))
+               (t->command[i].host != wait->rec || wait->rec->why == GP_WHY_queue))
             i = t->command[i].previous;
         bool later = i >= 0 && found >= 0 && t->command[i].end > t->command[found].end;
         if (found < 0 || later) found = i;
@@ -412,7 +410,7 @@ static bool add_foreign_steps(builder *b) {
 }
 
 static bool add_steps(builder *b) {
-    gp_queueing by = {b->event, b->queues, b->sets_up, b->nevents};
+    gp_queueing by = {b->event, b->queues, b->fresh, b->sets_up, b->nevents};
     b->last = malloc(((size_t)b->t->nstreams + 1) * sizeof *b->last);
     b->parts = gp_host_parts(b->t, &by, &b->nparts);
     if (!b->last || !b->parts) return false;
@@ -455,16 +453,19 @@ static bool build(builder *b) {
     b->event = malloc(events * sizeof *b->event);
     b->queues = calloc(events, sizeof *b->queues);
     b->sets_up = calloc(events, sizeof *b->sets_up);
+    b->fresh = calloc(events, sizeof *b->fresh);
     b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
     if (!t->host || !t->command || !b->event || !b->wait) return false;
-    if (!b->queues || !b->sets_up) return false;
+    if (!b->queues || !b->sets_up || !b->fresh) return false;
     gather_host(b);
     set_ends(t);
     if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
     if (!gp_timeline_read_busy(t)) return false;
     order_launches(t);
-    if (!find_previous(t) || !add_steps(b) || !set_gates(b)) return false;
+    if (!find_previous(t) || !gp_timeline_read_fresh(t, b->event, b->nevents, b->fresh) ||
+        !add_steps(b) || !set_gates(b))
+        return false;
     t->drain = (int64_t)(t->t1 - most(t->done, t->ended));
     return true;
 }
@@ -476,6 +477,7 @@ gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {
     free(b.event);
     free(b.queues);
     free(b.sets_up);
+    free(b.fresh);
     free(b.wait);
     free(b.last);
     free(b.parts);

@@ -103,6 +103,11 @@ bool gp_timeline_read_calls(gp_timeline *t);
  * when out of memory. */
 bool gp_timeline_read_first_runs(gp_timeline *t);
 
+/* For timeline.c: sets, by event, whether it queued the first command of a name, once they are in
+ * order. False when out of memory. */
+bool gp_timeline_read_fresh(const gp_timeline *t, const gp_rec *const *event, int nevents,
+                            bool *fresh);
+
 /* For timeline.c: reads t->busy from the commands. False when out of memory. */
 bool gp_timeline_read_busy(gp_timeline *t);
 /* Sets *ns to how long devices ran commands for which is() holds, without a collective's waiting

@@ -247,6 +247,64 @@ static bool shows_passes(const gp_timeline *t) {
     return !t->p->foreign;
 }
 
+/* ---- what came once ---- */
+
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The step that time t is in, of those that begin then; -1: before them. */
+static int step_at(const uint64_t *begin, int n, uint64_t t) {
+    int lo = 0, hi = n;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (begin[mid] <= t) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo - 1;
+}
+
+/* Of n times which a cause owes to steps, or to stretches: how much the largest is above the
+ * median. list: room for n. */
+static void set_extra(gp_worth *w, const uint64_t *ns, int n, uint64_t *list) {
+    int most = 0;
+    for (int i = 1; i < n; i++)
+        if (ns[i] > ns[most]) most = i;
+    memcpy(list, ns, (size_t)n * sizeof *list);
+    qsort(list, (size_t)n, sizeof *list, by_number);
+    if (n > 2) w->extra = ns[most] - list[n / 2], w->step = most + 1;
+}
+
+/* Adds up each cause by steps; where there are fewer than three, what the host does is not. */
+static void find_extra(ledger *l) {
+    const gp_timeline *t = l->t;
+    size_t size = (size_t)(t->nhost > l->n ? t->nhost : l->n) + 1;
+    uint64_t *begin = malloc(3 * size * sizeof *begin), *ns = begin + size, *list = ns + size;
+    int nsteps = 0;
+    if (!(l->ok = begin != NULL)) return;
+    for (int i = 0; i < t->nhost; i++)
+        if (gp_rec_is_step(t->host[i])) begin[nsteps++] = t->host[i]->t0;
+    for (int cause = 0; cause < GP_CAUSES; cause++) {
+        int n = nsteps > 2 ? nsteps : 0;
+        memset(ns, 0, (size_t)n * sizeof *ns);
+        for (int i = 0; i < l->n; i++) {
+            uint64_t middle = l->part[i].t + l->part[i].ns / 2;
+            int at = nsteps > 2 ? step_at(begin, nsteps, middle) : n;
+            if (l->part[i].cause != (gp_cause)cause || at < 0) continue;
+            if (nsteps > 2) ns[at] += l->part[i].ns;
+            else ns[n++] = l->part[i].ns;
+        }
+        gp_worth *w = &l->v->of[cause];
+        w->steps = nsteps > 2 ? nsteps : 0;
+        if (nsteps > 2 || !is_work((gp_cause)cause)) set_extra(w, ns, n, list);
+        if (!w->steps) w->step = 0;
+    }
+    free(begin);
+}
+
+/* ---- all of a rank ---- */
+
 /* Of the script and of ops that the host computes most is shown of the steps, unless more is owed
  * to what passes once. */
 static void add_up(ledger *l) {
@@ -305,6 +363,7 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     l.ok = list_samples(&l);
     if (l.ok) add_steps(&l);
     add_work(&l);
+    if (l.ok) find_extra(&l);
     if (l.ok) add_up(&l);
     free(l.part);
     free(l.samples);

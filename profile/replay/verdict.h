@@ -17,6 +17,9 @@
 typedef struct gp_worth {
     uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
     uint64_t once;      /* script, cpu: ns of lines that are passed once, or before the steps */
+    uint64_t extra; /* ns that it owes in one step more than in the median one, and that step, from
+                       1; where there are fewer than three, of the host's to one stretch: step 0 */
+    int step, steps;
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */
     uint64_t at_most;   /* where v->vague and it is the devices' work: more it is not worth */

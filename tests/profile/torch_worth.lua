@@ -124,4 +124,47 @@ for _, slow in ipairs { 0, 3000 } do
     t.is({ full and full.count, blocked > 300 }, { blocked, true }, "how often it was full")
 end
 
+-- ---- once ----
+-- Ten steps of 500 us: a kernel of 50, and one of another name in the first step alone. In the
+-- seventh 8 ms of host pass: in the script, or in the call that launches a kernel which has run
+-- before, for the first time, or with another shape. Without steps on the record the same is said
+-- of a stretch.
+for _, case in ipairs {
+    { "a gap", cause = "script", gap = 8000, step = 7 },
+    { "a gap, no steps", cause = "script", gap = 8000, bare = true },
+    { "a gap in each step", cause = "script", gap = 8000, each = true },
+    { "a launch", cause = "launches", call = 8000, step = 7 },
+    { "a launch of another shape", cause = "launches", call = 8000, step = 7, shape = true },
+    { "a first launch", cause = "setup", call = 8000, kernel = "new" },
+    { "another call", cause = "launches", call = 8000, step = 7, event = "cudaEventRecord" },
+    { "a first one", cause = "setup", call = 8000, event = "cudaFuncGetAttributes" },
+} do
+    local r, at = made.trace(), 0
+    for k = 1, 10 do
+        local now, began = k == 7 or case.each, at
+        at = at + (now and case.gap or 0)
+        local long = now and case.call or 0
+        r:op("aten::mm", at + 10, 20 + long, { ["Input Dims"] = now and case.shape
+            and "[[9, 9], [9, 9]]" or "[[4, 4], [4, 4]]", ["Input type"] = '["float", "float"]' })
+        if case.event then
+            local old = case.event == "cudaEventRecord"
+            if old or now then r:call(case.event, at + 11, 2 + long) end
+            long = 0
+            at = at + (now and case.call or 0)
+        end
+        local from = at + 30 + long
+        r:kernel(now and case.kernel or "gemm", from, 50, r:call("cudaLaunchKernel", at + 15,
+            5 + long))
+        at = at + 500 + long
+        if not case.bare then r:region("ProfilerStep#" .. k, began, at - began) end
+    end
+    local by = by_cause(load(r):verdict())
+    local row = by[case.cause]
+    near(row.ns, (case.each and 10 or 1) * 8e6, 6e6, case[1] .. ": its cause")
+    t.is((row.advice:match "of it came once, in step (%d+) of the 10"), case.step
+        and tostring(case.step), "once, in step", row.advice)
+    t.is(row.advice:find("came once, in one stretch", 1, true) ~= nil, case.bare == true,
+        "once, without steps")
+end
+
 t.done()

@@ -174,6 +174,13 @@ static void set_most(lua_State *L, const gp_worth *w) {
     set_int(L, "once", w->once);
 }
 
+/* Sets the fields that say how much of it came once. */
+static void set_extra(lua_State *L, const gp_worth *w) {
+    set_int(L, "extra", w->extra);
+    set_int(L, "step", (uint64_t)w->step);
+    set_int(L, "steps", (uint64_t)w->steps);
+}
+
 /* Of kernels whose blocks are known, their time, and that of those with less than one for two
  * multiprocessors. */
 static void set_small(lua_State *L, const gp_prof *p) {
@@ -231,12 +238,13 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 }
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, at_most, rank, advice, file, line, name,
- * sampled, library, before, before_file, before_line, most, most_times, once, filled, small, pass},
- * rank where there are several, sampled where name is a function of the script's, or what a library
- * does for it, with advice on that as library, one for each cause that the record knows, in the
- * order of cause.def; with wall, work, queued, calls, busy, sampled (whether samples of the script
- * were taken), devices (the worth of kernels, copies, collectives and delays together), vague (what
- * those are worth is not known) and, where the record does not tell, untold */
+ * sampled, library, before, before_file, before_line, most, most_times, once, extra, step, steps,
+ * filled, small, pass}, rank where there are several, sampled where name is a function of the
+ * script's, or what a library does for it, with advice on that as library, one for each cause that
+ * the record knows, in the order of cause.def; with wall, work, queued, calls, busy, sampled
+ * (whether samples of the script were taken), devices (the worth of kernels, copies, collectives
+ * and delays together), vague (what those are worth is not known) and, where the record does not
+ * tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};
@@ -256,6 +264,7 @@ static int l_verdict(lua_State *L) {
         set_int(L, "at_most", w->at_most);
         if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
         set_most(L, w);
+        set_extra(L, w);
         if (cause == GP_CAUSE_kernels) set_small(L, p);
         if (cause == GP_CAUSE_loader) set_pass(L, job, w);
         lua_rawseti(L, -2, ++n);

@@ -38,6 +38,20 @@ end
 local function is_once(row) return row.once and 2 * row.once >= row.ns and row.once > 0 end
 local ONCE <const> = "most of it passes once in this record: record later steps alone to see \z
     what they take"
+
+-- Where most of a cause came once, in one step of several or one stretch, which work in a loop does
+-- not: when, and what is known of it.
+local STEADY <const> = { waits = true, synchronize = true, setup = true, collectives = true }
+local function came_once(row)
+    if STEADY[row.cause] or 2 * row.extra < row.ns or row.times < 2 then return end
+    local when = row.steps > 0 and ("in step %d of the %d on the record"):format(row.step, row.steps)
+        or "in one stretch of this record"
+    local why = row.cause == "launches" and ": no kernel ran there for the first time, and nothing \z
+        on the record says why; the system may have given its processor to something else"
+        or ": not what each step takes"
+    return ("%s of it came once, %s%s; record more steps to see whether it comes again"):format(
+        time(row.extra), when, why)
+end
 local MOVE <const> = "move work out of the loop, or to a DataLoader's workers" -- lines are known
 local SAMPLED <const> = "its functions and lines have rows of their own in the table, by samples; \z
     move work out of the loop, or to a loader's workers"
@@ -396,6 +410,11 @@ local function verdict(prof, rank)
         if row.pass then row.advice = workers.advice(row.pass) end
         if row.cause == "loader" and prof.foreign and has_workers(row, prof) then
             row.advice = FASTER
+        end
+        local once = came_once(row)
+        if once and not (row.library and row.steps == 0) then
+            row.advice = row.cause == "script" and row.sampled
+                and HAS:format(place(row), time(row.most), once) or once
         end
         if is_once(row) then
             local left = prof.foreign and loads and not row.name

@@ -417,6 +417,7 @@ static bool read_list(reader *r, const gp_json_text *key, bool *known) {
 static bool read_field_text(reader *r, const gp_json_text *key) {
     const char **to = GP_JSON_IS(key, "started_file") ? &r->p->started.file
                       : GP_JSON_IS(key, "how")        ? &r->p->how
+                      : GP_JSON_IS(key, "writer")     ? &r->p->writer
                       : GP_JSON_IS(key, "predicted")  ? &r->p->predicted
                       : GP_JSON_IS(key, "accuracy")   ? &r->p->accuracy
                       : GP_JSON_IS(key, "modelled")   ? &r->p->modelled

@@ -286,7 +286,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     p->no_device = true;
     for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0, p->dropped += (uint64_t)t[i].k.wrong;
     for (int i = 0; i < n; i++) p->no_device &= t[i].k.has_list && !t[i].k.has_device;
-    p->ranks = n;
+    p->ranks = n, p->writer = t[0].k.writer;
     for (int i = 0; i < n; i++) {
         int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;
         if (!gp_kineto_build(&t[i].k, p, rank, n > 1, START - first + t[i].offset, &ids))

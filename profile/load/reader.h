@@ -71,6 +71,8 @@ bool gp_load_ranks(gp_json *j, int n, gp_prof *p);
 
 /* What to write instead of a wait in PyTorch's op or the runtime's call `what`; never NULL. */
 const char *gp_load_advice(const char *what);
+/* The same where the host reads a result in that op; NULL: it reads none. */
+const char *gp_load_reads(const char *op);
 /* What to do about the time that `name`, of Python or a library, takes; NULL: it is none of those
  * of frames.def. */
 const char *gp_load_library_advice(const char *name);

@@ -406,6 +406,7 @@ static void write_fields(writer *w) {
     if (p->size) write_field(w, "job_size", (uint64_t)p->size);
     write_field_text(w, "started_file", p->started.file);
     write_field_text(w, "how", p->how);
+    write_field_text(w, "writer", p->writer);
     write_field_text(w, "predicted", p->predicted);
     write_field_text(w, "accuracy", p->accuracy);
     write_field_text(w, "modelled", p->modelled);

@@ -135,14 +135,15 @@ typedef struct gp_prof {
     int norders, orders_capacity;
     gp_intern *names;
     _Atomic uint64_t events_left; /* events that chunks may still be allocated for */
-    uint64_t dropped; /* events dropped at the limit or without memory; of another program's
-                         trace those that could not be read */
-    uint64_t lost;    /* events of devices that their own tools dropped (CUPTI) */
-    const char *how;  /* how devices' times were measured, if not by their own tools; or NULL */
-    int processors;   /* of the machine; 0: not known, or its time is counted */
-    uint64_t period;  /* ns between samples of the script; 0: none were taken */
-    uint64_t blocked; /* samples that a hook of the script's own was in the way of */
-    uint64_t others;  /* events of threads that there was no memory for */
+    uint64_t dropped;   /* events dropped at the limit or without memory; of another program's
+                           trace those that could not be read */
+    uint64_t lost;      /* events of devices that their own tools dropped (CUPTI) */
+    const char *how;    /* how devices' times were measured, if not by their own tools; or NULL */
+    const char *writer; /* the program that wrote a loaded trace; NULL: torch.profiler */
+    int processors;     /* of the machine; 0: not known, or its time is counted */
+    uint64_t period;    /* ns between samples of the script; 0: none were taken */
+    uint64_t blocked;   /* samples that a hook of the script's own was in the way of */
+    uint64_t others;    /* events of threads that there was no memory for */
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside its [t0,
                                       t1]; measured at the start */
     gp_srcloc started;             /* where */

@@ -170,7 +170,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     if (!to) return NULL;
     to->opts = p->opts;
     to->t0 = p->t0;
-    to->how = p->how;
+    to->how = p->how, to->writer = p->writer;
     to->modelled = p->modelled, to->card = p->card, to->at_least = p->at_least;
     to->foreign = p->foreign, to->ranks = p->ranks, to->loaded = p->loaded;
     to->unpaired = p->unpaired;

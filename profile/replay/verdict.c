@@ -287,6 +287,7 @@ static void find_extra(ledger *l) {
         if (gp_rec_is_step(t->host[i])) begin[nsteps++] = t->host[i]->t0;
     for (int cause = 0; cause < GP_CAUSES; cause++) {
         int n = nsteps > 2 ? nsteps : 0;
+        if (is_work((gp_cause)cause)) continue; /* which may run in a later step than its own */
         memset(ns, 0, (size_t)n * sizeof *ns);
         for (int i = 0; i < l->n; i++) {
             uint64_t middle = l->part[i].t + l->part[i].ns / 2;
@@ -297,7 +298,7 @@ static void find_extra(ledger *l) {
         }
         gp_worth *w = &l->v->of[cause];
         w->steps = nsteps > 2 ? nsteps : 0;
-        if (nsteps > 2 || !is_work((gp_cause)cause)) set_extra(w, ns, n, list);
+        set_extra(w, ns, n, list);
         if (!w->steps) w->step = 0;
     }
     free(begin);

@@ -17,8 +17,9 @@
 typedef struct gp_worth {
     uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
     uint64_t once;      /* script, cpu: ns of lines that are passed once, or before the steps */
-    uint64_t extra; /* ns that it owes in one step more than in the median one, and that step, from
-                       1; where there are fewer than three, of the host's to one stretch: step 0 */
+    uint64_t extra;     /* of the host's time: ns that are owed to it in one step more than in the
+                           median one, and that step, from 1; of fewer than three steps, in one
+                           stretch: 0 */
     int step, steps;
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */

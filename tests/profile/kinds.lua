@@ -190,6 +190,7 @@ local WRITERS <const> = {
     ["scripts/lua/shell/commands.lua"] = "tests/shell/session.sh",
     ["scripts/lua/profile/usage.lua"] = "sync, waits, devices, queues",
     ["scripts/lua/profile/verdict.lua"] = "verdict", ["scripts/lua/profile/late.lua"] = "verdict",
+    ["scripts/lua/profile/causes.lua"] = "verdict",
     ["scripts/lua/profile/whatif.lua"] = "savings, critical_path, idle",
     ["bindings/api/profile/whatif.c"] = "prof.predicted, which prof.kind holds",
     ["profile/load/own_ranks.c"] = "prof.how: between clocks",

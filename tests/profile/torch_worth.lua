@@ -167,4 +167,85 @@ for _, case in ipairs {
         "once, without steps")
 end
 
+-- ---- what is in place already ----
+-- Ten steps of a graph of 20 kernels that torch.compile made, with 1 us between two; the same
+-- launched one by one; and PyTorch's own kernels by a graph.
+for _, case in ipairs { { "a compiled graph", graph = true, name = "triton_poi_fused_add_0" },
+    { "compiled", name = "triton_poi_fused_add_0" },
+    { "a graph", graph = true, name = "at::native::vectorized_elementwise_kernel" },
+    { "neither", name = "at::native::vectorized_elementwise_kernel" } } do
+    local r, at = made.trace(), 0
+    for k = 0, 9 do
+        r:op("CompiledFunction", at, case.graph and 12 or 160)
+        local id = case.graph and r:call("cudaGraphLaunch", at, 10)
+        for i = 0, 19 do
+            local from = at + (case.graph and 20 or 8 * (i + 1)) + (case.graph and 4 * i or 0)
+            r:kernel(case.name, from, 3, id or r:call("cudaLaunchKernel", at + 8 * i, 6))
+        end
+        at = at + 300
+        r:region("ProfilerStep#" .. k, at - 300, 299)
+    end
+    local by = by_cause(load(r):verdict())
+    local compiled = case.name:find "^triton" ~= nil
+    for _, it in ipairs { { "kernels", "torch.compile joins", "torch.compile made" },
+        { "launches", "torch.compile(mode", not case.graph and "torch.compile made",
+            case.graph and "CUDA graphs launch most" },
+        { "delays", "torch.compile or CUDA graphs make", nil,
+            case.graph and "CUDA graphs that" } } do
+        local row = by[it[1]]
+        local advice = row and (row.share >= 0.02 or it[1] ~= "kernels") and row.advice
+        if advice and compiled and it[3] then
+            t.ok(advice:find(it[3], 1, true), case[1] .. ": " .. it[1], advice)
+        end
+        if advice and it[4] then
+            t.ok(advice:find(it[4], 1, true), case[1] .. ": graphs, " .. it[1], advice)
+        end
+        if advice and not compiled and not case.graph then
+            t.ok(advice:find(it[2], 1, true), case[1] .. ": " .. it[1], advice)
+        end
+    end
+end
+
+-- ---- reads are launches that no graph holds ----
+-- A kernel of 10 us, then 5 item() of 180 us, which wait for 5 of that: nearly all of the
+-- launches' time is theirs.
+do
+    local r, at = made.trace(), 0
+    for _ = 1, 5 do
+        r:op("aten::mm", at, 10)
+        r:kernel("gemm", at + 8, 10, r:call("cudaLaunchKernel", at + 2, 5))
+        for i = 1, 5 do
+            local from = at + 200 * i
+            r:op("aten::item", from, 180)
+            r:op("aten::_local_scalar_dense", from + 2, 176)
+            r:copy("Memcpy DtoH (Device -> Pageable)", from + 8, 2,
+                r:call("cudaMemcpyAsync", from + 4, 3), 4)
+            r:call("cudaStreamSynchronize", from + 8, 5)
+        end
+        at = at + 1200
+    end
+    local by = by_cause(load(r):verdict())
+    t.is(by.launches.where, "aten::_local_scalar_dense", "most launches are reads")
+    t.ok(by.launches.advice:find("no CUDA graph holds that", 1, true)
+        and by.launches.advice:find("loss.detach()", 1, true), "what to do", by.launches.advice)
+end
+
+-- ---- a copy that may take less ----
+-- Five copies of 2 ms from pageable memory, after each of which the host works for 1 ms: without
+-- the waits 4 ms are saved, and from pinned memory the copies take less, too.
+do
+    local r = made.trace()
+    for k = 0, 4 do
+        local at = 3000 * k
+        r:op("aten::copy_", at, 2010)
+        r:copy("Memcpy HtoD (Pageable -> Device)", at + 5, 2000,
+            r:call("cudaMemcpyAsync", at + 2, 2006), 1 << 24)
+    end
+    local verdict = load(r):verdict()
+    near(by_cause(verdict).waits.worth, 4e6, 1e5, "without the waits")
+    t.ok(tostring(verdict):find("waits of the host +5 +10.030ms +[%d.]+ms or more"), "or more",
+        tostring(verdict))
+    t.ok(tostring(verdict):find("a copy from pinned memory takes less itself", 1, true), "why")
+end
+
 t.done()

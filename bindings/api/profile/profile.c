@@ -357,8 +357,8 @@ static int push_measured(lua_State *L, gp_prof *p) {
 }
 
 /* prof.kind (of its times: profile/record/kind.h), wall (s), wall_ns, count (events), dropped,
- * lost, how, modelled, card, predicted, accuracy, at_least, measured, others, foreign (whether
- * another program's trace was loaded); else a method. */
+ * lost, how, writer, modelled, card, predicted, accuracy, at_least, measured, others, foreign
+ * (whether another program's trace was loaded); else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
@@ -372,6 +372,7 @@ static int l_prof_index(lua_State *L) {
     if (p && key && !strcmp(key, "dropped")) return lua_pushinteger(L, (lua_Integer)p->dropped), 1;
     if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
     if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
+    if (p && key && !strcmp(key, "writer")) return lua_pushstring(L, p->writer), 1;
     if (p && key && !strcmp(key, "modelled")) return lua_pushstring(L, p->modelled), 1;
     if (p && key && !strcmp(key, "at_least")) return lua_pushstring(L, p->at_least), 1;
     if (p && key && !strcmp(key, "card"))

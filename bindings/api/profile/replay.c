@@ -214,6 +214,10 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
     bool script = cause == GP_CAUSE_script && w->most && w->most->kind == GP_REC_SAMPLE;
     const char *library = script && p->foreign ? gp_load_library_advice(w->most->name) : NULL;
     if (library) set_text(L, "library", library);
+    if (cause == GP_CAUSE_launches && p->foreign && w->most)
+        set_text(L, "reads", gp_load_reads(w->most->name));
+    lua_pushboolean(L, cause == GP_CAUSE_waits && w->most && waits_for_pageable(w->most));
+    lua_setfield(L, -2, "more");
     set_text(L, "cause", gp_cause_name(cause));
     set_text(L, "label", text[cause][0]);
     set_text(L, "advice", advice);
@@ -237,14 +241,14 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
     lua_setfield(L, -2, "pass");
 }
 
-/* (prof, rank) -> list of {cause, label, ns, times, worth, at_most, rank, advice, file, line, name,
- * sampled, library, before, before_file, before_line, most, most_times, once, extra, step, steps,
- * filled, small, pass}, rank where there are several, sampled where name is a function of the
- * script's, or what a library does for it, with advice on that as library, one for each cause that
- * the record knows, in the order of cause.def; with wall, work, queued, calls, busy, sampled
- * (whether samples of the script were taken), devices (the worth of kernels, copies, collectives
- * and delays together), vague (what those are worth is not known) and, where the record does not
- * tell, untold */
+/* (prof, rank) -> list of {cause, label, ns, times, worth, more, at_most, rank, advice, reads,
+ * file, line, name, sampled, library, before, before_file, before_line, most, most_times, once,
+ * extra, step, steps, filled, small, pass}, rank where there are several, sampled where name is a
+ * function of the script's, or what a library does for it, with advice on that as library, one for
+ * each cause that the record knows, in the order of cause.def; with wall, work, queued, calls,
+ * busy, sampled (whether samples of the script were taken), devices (the worth of kernels, copies,
+ * collectives and delays together), vague (what those are worth is not known) and, where the record
+ * does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};

@@ -57,6 +57,13 @@ const char *gp_load_advice(const char *what) {
     return (row ? row : find(""))->advice;
 }
 
+const char *gp_load_reads(const char *op) {
+    const struct reason *row = find(op);
+    bool reads = row && (row->why == GP_WHY_item || row->why == GP_WHY_branch ||
+                         row->why == GP_WHY_shape || row->why == GP_WHY_print);
+    return reads ? row->advice : NULL;
+}
+
 /* Of other makers' runtimes, by what their names say: aclrtSynchronizeStream,
  * musaDeviceSynchronize, zeEventHostSynchronize, urQueueFinish. */
 static kineto_awaits awaited_by_words(const char *call) {

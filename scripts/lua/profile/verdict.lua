@@ -6,6 +6,7 @@ local require = ...
 local fit, registry = require "fit", require "registry"
 local workers = require "data.workers"
 local usage, late = require "profile.usage", require "profile.late"
+local causes = require "profile.causes"
 local replay = registry["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -39,19 +40,6 @@ local function is_once(row) return row.once and 2 * row.once >= row.ns and row.o
 local ONCE <const> = "most of it passes once in this record: record later steps alone to see \z
     what they take"
 
--- Where most of a cause came once, in one step of several or one stretch, which work in a loop does
--- not: when, and what is known of it.
-local STEADY <const> = { waits = true, synchronize = true, setup = true, collectives = true }
-local function came_once(row)
-    if STEADY[row.cause] or 2 * row.extra < row.ns or row.times < 2 then return end
-    local when = row.steps > 0 and ("in step %d of the %d on the record"):format(row.step, row.steps)
-        or "in one stretch of this record"
-    local why = row.cause == "launches" and ": no kernel ran there for the first time, and nothing \z
-        on the record says why; the system may have given its processor to something else"
-        or ": not what each step takes"
-    return ("%s of it came once, %s%s; record more steps to see whether it comes again"):format(
-        time(row.extra), when, why)
-end
 local MOVE <const> = "move work out of the loop, or to a DataLoader's workers" -- lines are known
 local SAMPLED <const> = "its functions and lines have rows of their own in the table, by samples; \z
     move work out of the loop, or to a loader's workers"
@@ -60,77 +48,6 @@ local LEFT <const> = "; where a DataLoader's loop was left, its workers still en
 local HAS <const> = "%s has %s of it: %s"
 local ALL_RANKS <const> = "; some of that time may be waiting for a rank that came later, which \z
     only the traces of all ranks together say (gpush analyze rank*.json)"
-
--- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
--- or the record does not tell.
-local function small(row)
-    if not row.small or 2 * row.small < row.filled then return end
-    return ("too small for the device: for %s of %s, at least half of its multiprocessors have no \z
-        block to run (analyze --group kernel has blocks by kernel): larger batches; \z
-        torch.compile, which joins kernels; or several at a time, on streams")
-        :format(time(row.small), time(row.filled))
-end
-
--- Parts of kernels' names, in small letters: of products, convolutions and attention, and of
--- numbers of 16 bits and fewer.
-local PRODUCTS <const> = { "gemm", "conv", "xmma", "cutlass", "nvjet", "bmm_", "flash", "fmha",
-    "attention", "winograd", "wgrad", "dgrad", "cijk_" }
-local SHORT <const> = { "bf16", "bfloat16", "half", "fp16", "f16", "e4m3", "e5m2", "fp8", "h884",
-    "h1688", "h16816", "_bbs", "_bss", "_hhs", "_hss" }
-
-local OTHERS <const> = { "memcpy", "memset", "copybuffer", "nccl", "[" } -- which are no kernels
-
-local function has_any(name, parts)
-    for _, part in ipairs(parts) do if name:find(part, 1, true) then return true end end
-    return false
-end
-
--- What to do about kernels of PyTorch by what they are, as their names say; nil: they do not.
-local function by_kind(prof)
-    local all, native, products, short, parts = 0, 0, 0, 0, {}
-    for _, row in ipairs(prof:rows { group = "kernel" }) do
-        local name, ns = row.name:lower(), row.self_device_time_total
-        local own = name:find("at::native", 1, true)
-        local product = not own and has_any(name, PRODUCTS)
-        all = all + (has_any(name, OTHERS) and 0 or ns)
-        if own then native = native + ns end
-        if product then products = products + ns end
-        if product and has_any(name, SHORT) then short = short + ns end
-    end
-    if native >= all / 4 then
-        parts[1] = ("%s of %s are PyTorch's own elementwise ops, reductions and normalizations: \z
-            torch.compile joins many of them"):format(time(native), time(all))
-    end
-    if products >= all / 4 then
-        parts[#parts + 1] = ("%s of %s are products, convolutions and attention%s"):format(
-            time(products), time(all), 2 * short >= products and
-            ", most of them in 16 bits or fewer already: a smaller model or input" or
-            ": torch.autocast where they are in f32, to f16, or bf16 from the A100 on; a \z
-            smaller model or input")
-    end
-    return all > 0 and parts[1] and table.concat(parts, "; ")
-end
-
--- What to do where the host takes far longer for each launch than a launch does; nil: it does not.
-local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
-local function slow_launches(row)
-    if row.times == 0 or row.ns < SLOW_LAUNCH * row.times then return end
-    return ("the host takes %s for each of %d, which is no launch's time: its ops do something \z
-        else before them (compile, check guards, make memory); record later steps, where a first \z
-        use has passed, with with_stack=True, which names it")
-        :format(time(row.ns / row.times), row.times)
-end
-
--- What to do about ops of the host that take less than a card's launch; nil: they take longer.
-local LAUNCH <const> = 10000 -- ns; one takes 5 to 20 us of the host
-local function small_ops(row, prof)
-    local ns, times = row.most or row.ns, row.most and row.most_times or row.times
-    if not times or times == 0 or ns >= LAUNCH * times then return end
-    return ("they take %s each where most of it is, and a launch on a device 5 to 20 us: none is \z
-        faster there; fewer and larger ones (%s), or in %s workers"):format(time(ns / times),
-        prof.foreign and "a batch at once, torch.compile" or "a batch at once, fuse(f)",
-        prof.foreign and "a DataLoader's" or "a loader's")
-end
 
 -- Waits whose lines are worth little alone: one that goes is waited for in the next.
 local function together_with(prof, rank, row)
@@ -266,6 +183,9 @@ end
 local BOUNDS <const> = "; the card's times are the least that it can take, as nobody measured it: \z
     what it takes more may be what dominates"
 
+local LEAST <const> = "; kernels take at least that on the card, and where they take more, they \z
+    dominate the more"
+
 -- The devices' work that may be worth more than what is known, as streams may have waited for it.
 local function may_be_more(list)
     local rows, known = {}, math.max(list[1] and list[1].worth or 0, LITTLE * list.wall)
@@ -308,14 +228,15 @@ local function conclude(list, prof)
     if list.together then return conclude_together(list, how) end
     if list.open then return conclude_open(list, how, prof) end
     if not top or top.share < LITTLE then return conclude_nothing(list, how, busy, prof) end
-    local text = ("dominated by %s: without that %s instead of %s (predicted by a replay%s, not \z
-        measured; %s)"):format(top.label, time(list.wall - top.worth), time(list.wall), how,
-        replay.accuracy(prof, top.cause))
+    local text = ("dominated by %s: without that %s%s instead of %s (predicted by a replay%s, not \z
+        measured; %s)"):format(top.label, time(list.wall - top.worth),
+        top.more and " or less" or "", time(list.wall), how, replay.accuracy(prof, top.cause))
     if top.cause == "loader" and shares_processors(list, prof) then
         text = text .. "; or less: the ops share the loader's processors, and stay as slow as \z
             they were beside it"
     end
     if not WORK[top.cause] and mostly_bounds(prof) then text = text .. BOUNDS end
+    if WORK[top.cause] and prof.foreign and prof.at_least then text = text .. LEAST end
     local second = list[2]
     if WORK[top.cause] and (not second or second.share < LITTLE) then
         text = ("%s; nothing else is worth %d%%: devices were busy for %s of the time"):format(text,
@@ -340,7 +261,7 @@ function Verdict.__tostring(list)
     for i, row in ipairs(list) do
         rows[i + 1] = { row.label, ("%d"):format(row.times), time(row.ns),
             row.unknown and "at most " .. time(row.at_most) or row.nothing and "0"
-                or time(row.worth),
+                or time(row.worth) .. (row.more and " or more" or ""),
             (row.unknown or row.nothing) and "" or percent(row.share),
             row.nothing or row.where or "" }
     end
@@ -351,6 +272,9 @@ function Verdict.__tostring(list)
             out[#out + 1] = ("%s: %s"):format(row.label, row.advice)
         end
     end
+    for _, row in ipairs(list) do
+        if row.more then out[#out + 1] = fit.why_more { { saves = row.worth, more = true } } end
+    end
     if list.lines then out[#out + 1] = fit.LINES end
     if list.work == 0 then out[#out + 1] = "no device but the host ran anything" end
     out[#out + 1] = list.assumed
@@ -359,7 +283,7 @@ end
 
 -- What names the script's parts in a record of another profiler; nil: what cause.def says.
 local function naming(prof)
-    if not (prof.how or ""):find("Nsight Systems' export", 1, true) then return nil end
+    if prof.writer ~= "Nsight Systems' export" then return nil end
     return "NVTX ranges around its parts (torch.cuda.nvtx.range) name them; " .. MOVE
 end
 
@@ -378,7 +302,7 @@ end
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .kind: of the record's times
 local function verdict(prof, rank)
-    local list, loads = replay.verdict(prof, rank), false
+    local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)
     for i, row in ipairs(list) do
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
@@ -399,19 +323,21 @@ local function verdict(prof, rank)
         if row.cause == "collectives" and prof.foreign and not row.rank then
             row.advice = row.advice .. ALL_RANKS
         end
-        if row.cause == "cpu" then row.advice = small_ops(row, prof) or row.advice end
+        if row.cause == "cpu" then row.advice = causes.small_ops(row, prof) or row.advice end
         if row.cause == "kernels" then
-            row.advice = small(row)
-                or prof.foreign and row.share >= LITTLE and by_kind(prof) or row.advice
+            row.advice = causes.kernels(row, prof, row.share >= LITTLE, built) or row.advice
         end
         if row.cause == "launches" and prof.foreign then
-            row.advice = slow_launches(row) or row.advice
+            row.advice = causes.launches(row, built) or row.advice
+        end
+        if row.cause == "delays" then
+            row.advice = causes.delays(built) or row.advice
         end
         if row.pass then row.advice = workers.advice(row.pass) end
         if row.cause == "loader" and prof.foreign and has_workers(row, prof) then
             row.advice = FASTER
         end
-        local once = came_once(row)
+        local once = causes.came_once(row)
         if once and not (row.library and row.steps == 0) then
             row.advice = row.cause == "script" and row.sampled
                 and HAS:format(place(row), time(row.most), once) or once
@@ -447,7 +373,7 @@ local function verdict(prof, rank)
     end
     add_late(list, prof)
     if list.together and list.together.cause == "kernels" and prof.foreign then
-        list.together.advice = by_kind(prof) or list.together.advice
+        list.together.advice = causes.by_kind(prof) or list.together.advice
     end
     list.cause = list.together and list.together.cause or list.cause
     list.sentence = conclude(list, prof)

@@ -1,0 +1,150 @@
+--!plain
+-- What to do about causes of prof:verdict(), where what is on the record says more than cause.def
+-- has for all.
+local require = ...
+local fit = require "fit"
+local time = fit.time
+
+local M = {}
+
+--- Where most of what the host does came once, in one step of several or one stretch, as work in a
+--- loop does not: when, and what is known of it; nil: it did not.
+local STEADY <const> = { waits = true, synchronize = true, setup = true, collectives = true }
+function M.came_once(row)
+    if STEADY[row.cause] or 2 * row.extra < row.ns or row.times < 2 then return end
+    local when = row.steps > 0 and ("in step %d of the %d on the record"):format(row.step,
+        row.steps) or "in one stretch of this record"
+    local why = row.cause == "launches" and ": no kernel ran there for the first time, and \z
+        nothing on the record says why; the system may have given its processor to something else"
+        or ": not what each step takes"
+    return ("%s of it came once, %s%s; record more steps to see whether it comes again"):format(
+        time(row.extra), when, why)
+end
+-- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
+-- or the record does not tell.
+local function small(row, built)
+    if not row.small or 2 * row.small < row.filled then return end
+    return ("too small for the device: for %s of %s, at least half of its multiprocessors have no \z
+        block to run (analyze --group kernel has blocks by kernel): larger batches; %sor several \z
+        at a time, on streams"):format(time(row.small), time(row.filled),
+        built.compiled and "" or "torch.compile, which joins kernels; ")
+end
+
+-- Parts of kernels' names, in small letters: of products, convolutions and attention, and of
+-- numbers of 16 bits and fewer.
+local PRODUCTS <const> = { "gemm", "conv", "xmma", "cutlass", "nvjet", "bmm_", "flash", "fmha",
+    "attention", "winograd", "wgrad", "dgrad", "cijk_" }
+local SHORT <const> = { "bf16", "bfloat16", "half", "fp16", "f16", "e4m3", "e5m2", "fp8", "h884",
+    "h1688", "h16816", "_bbs", "_bss", "_hhs", "_hss" }
+
+local COMPILED <const> = "^triton_" -- kernels that torch.compile made
+local OTHERS <const> = { "memcpy", "memset", "copybuffer", "nccl", "[" } -- which are no kernels
+
+local function has_any(name, parts)
+    for _, part in ipairs(parts) do if name:find(part, 1, true) then return true end end
+    return false
+end
+
+-- What to do about kernels of PyTorch by what they are, as their names say; nil: they do not.
+function M.by_kind(prof)
+    local all, native, products, short, compiled, parts = 0, 0, 0, 0, 0, {}
+    for _, row in ipairs(prof:rows { group = "kernel" }) do
+        local name, ns = row.name:lower(), row.self_device_time_total
+        local own = name:find("at::native", 1, true)
+        local product = not own and has_any(name, PRODUCTS)
+        all = all + (has_any(name, OTHERS) and 0 or ns)
+        if own then native = native + ns end
+        if row.name:find(COMPILED) then compiled = compiled + ns end
+        if product then products = products + ns end
+        if product and has_any(name, SHORT) then short = short + ns end
+    end
+    if native >= all / 4 then
+        parts[1] = ("%s of %s are PyTorch's own elementwise ops, reductions and normalizations: \z
+            torch.compile joins many of them"):format(time(native), time(all))
+    end
+    if products >= all / 4 then
+        parts[#parts + 1] = ("%s of %s are products, convolutions and attention%s"):format(
+            time(products), time(all), 2 * short >= products and
+            ", most of them in 16 bits or fewer already: a smaller model or input" or
+            ": torch.autocast where they are in f32, to f16, or bf16 from the A100 on; a \z
+            smaller model or input")
+    end
+    if compiled >= all / 4 then
+        parts[#parts + 1] = ("torch.compile made the kernels of %s of %s (triton_…): \z
+            mode=\"max-autotune\" tries more ways to run them; a smaller model or input")
+            :format(time(compiled), time(all))
+    end
+    return all > 0 and parts[1] and table.concat(parts, "; ")
+end
+
+-- What to do where the host takes far longer for each launch than a launch does; nil: it does not.
+local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
+local function slow_launches(row)
+    if row.times == 0 or row.ns < SLOW_LAUNCH * row.times then return end
+    return ("the host takes %s for each of %d, which is no launch's time: its ops do something \z
+        else before them (compile, check guards, make memory); record later steps, where a first \z
+        use has passed, with with_stack=True, which names it")
+        :format(time(row.ns / row.times), row.times)
+end
+
+-- What to do about ops of the host that take less than a card's launch; nil: they take longer.
+local LAUNCH <const> = 10000 -- ns; one takes 5 to 20 us of the host
+function M.small_ops(row, prof)
+    local ns, times = row.most or row.ns, row.most and row.most_times or row.times
+    if not times or times == 0 or ns >= LAUNCH * times then return end
+    return ("they take %s each where most of it is, and a launch on a device 5 to 20 us: none is \z
+        faster there; fewer and larger ones (%s), or in %s workers"):format(time(ns / times),
+        prof.foreign and "a batch at once, torch.compile" or "a batch at once, fuse(f)",
+        prof.foreign and "a DataLoader's" or "a loader's")
+end
+
+-- ---- what is in place already ----
+
+--- Whether CUDA graphs launched at least half of the devices' work, and torch.compile made kernels
+--- of a quarter of its time: of a trace of PyTorch -> {graphs, compiled}.
+function M.built(prof)
+    local work, graphs, all, compiled = 0, 0, 0, 0
+    for _, row in ipairs(prof.foreign and prof:launches() or {}) do
+        work = work + row.work
+        if row.call and row.call:find("GraphLaunch", 1, true) then graphs = graphs + row.work end
+    end
+    for _, row in ipairs(prof.foreign and prof:rows { group = "kernel" } or {}) do
+        all = all + row.self_device_time_total
+        if row.name:find(COMPILED) then compiled = compiled + row.self_device_time_total end
+    end
+    return { graphs = work > 0 and 2 * graphs >= work, compiled = all > 0 and 4 * compiled >= all }
+end
+
+local GRAPHS <const> = "launch less: CUDA graphs launch most of the work already \z
+    (cudaGraphLaunch): take what is left of the step into them; or larger batches"
+local COMPILED_LAUNCHES <const> = "launch less: torch.compile made kernels already (triton_…), \z
+    mode=\"reduce-overhead\" replays their launches at once, by CUDA graphs; or larger batches"
+
+--- What to do about launches of a trace of PyTorch; nil: what cause.def says.
+function M.launches(row, built)
+    if row.reads and 2 * row.most >= row.ns then
+        return ("%s of it is in %s, which reads a result on the host: no CUDA graph holds that, \z
+            and torch.compile joins nothing across it: %s"):format(time(row.most),
+            fit.safe(row.name), row.reads)
+    end
+    return slow_launches(row) or built.graphs and GRAPHS or built.compiled and COMPILED_LAUNCHES
+        or nil
+end
+
+local DELAYS <const> = "short delays lie between kernels of the CUDA graphs that launch most of \z
+    the work already: %slarger batches make fewer of them; a long one waited for what is not on \z
+    the record, as earlier work or another process's is: torch.cuda.synchronize() before it \z
+    begins, and nvidia-smi or rocm-smi says what else runs there"
+
+--- What to do about queued work that begins late; nil: what cause.def says.
+function M.delays(built)
+    return built.graphs and DELAYS:format(built.compiled and "" or
+        "torch.compile, which joins kernels, or ") or nil
+end
+
+--- What to do about kernels; nil: what cause.def says.
+function M.kernels(row, prof, worth, built)
+    return small(row, built) or prof.foreign and worth and M.by_kind(prof) or nil
+end
+
+return M

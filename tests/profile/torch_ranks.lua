@@ -137,4 +137,26 @@ for _, row in ipairs(ranks(same(0), same(1)):collectives()) do
     t.is({ row.waited, row.excess, row.meanwhile }, { 0, 0 }, "no rank was late")
 end
 
+-- Between two ops of one line rank 1 is in prepare() for 400 us, which its frames say: 350 of these
+-- are its own.
+local function prepared(rank)
+    local r = made.trace { rank = rank, device = rank, pid = 70 + rank }
+    r:python("ddp.py(1): <module>", 0, 2000)
+    for k = 0, 1 do
+        local at = 700 * k
+        local late = k == 1 and rank == 1 and 400 or 0
+        if late > 0 then
+            r:python("ddp.py(4): prepare", at, late, "ddp.py:9")
+            r:op("aten::rand", at + 350, 50)
+        end
+        r:op("c10d::allreduce_", at + late + 10, 20, nil)
+        r:kernel("ncclDevKernel_AllReduce", at + 30 + late, 500 - late,
+            r:call("cudaLaunchKernel", at + late + 15, 5))
+    end
+    return r
+end
+local reduce = ranks(prepared(0), prepared(1)):collectives()[1]
+t.is({ reduce.last, reduce.late, reduce.meanwhile, reduce.excess },
+    { 1, 400000, "prepare (ddp.py:4)", 350000 }, "the function that made it late")
+
 t.done()

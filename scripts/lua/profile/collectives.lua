@@ -40,12 +40,13 @@ local function outermost(list)
     return out
 end
 
--- A rank's collectives (met), the host's ops and waits (host), the kernels of devices (work), and
--- the host's waits for collectives (waits), each in the order of starts; by id, what queued kernels
--- (calls): ops, and in other programs' traces calls of the runtime.
+-- A rank's collectives (met), the host's ops and waits (host), the kernels of devices (work), the
+-- host's waits for collectives (waits), and of another program's trace the functions that the script
+-- was in (script), each in the order of starts; by id, what queued kernels (calls): ops, and in
+-- other programs' traces calls of the runtime.
 local function new_rank(number)
-    return { rank = number, met = {}, host = {}, work = {}, waits = {}, calls = {}, longest = 0,
-        waiting = 0 }
+    return { rank = number, met = {}, host = {}, work = {}, waits = {}, script = {}, calls = {},
+        longest = 0, waiting = 0 }
 end
 
 -- The op that queued a kernel; the kernel itself where its record has none, or a call instead.
@@ -67,6 +68,9 @@ local function sort_events(prof)
             local to = is_collective(e) and r.met or r.work
             to[#to + 1] = e
             r.longest = math.max(r.longest, e.stop - e.start)
+        elseif e.kind == "sample" and prof.foreign then -- which stands for the time until its end
+            r.script[#r.script + 1] = { name = e.name, start = e.start + 1 - e.samples,
+                stop = e.start + 1 }
         elseif e.kind == "op" or e.kind == "wait" then
             r.host[#r.host + 1] = e
             if e.why == "collective" then r.waits[#r.waits + 1] = e end
@@ -75,7 +79,9 @@ local function sort_events(prof)
     table.sort(list, function(a, b) return a.rank < b.rank end)
     for _, r in ipairs(list) do
         r.host = outermost(r.host)
-        for _, kernels in ipairs { r.met, r.work, r.waits } do table.sort(kernels, by_start) end
+        for _, events in ipairs { r.met, r.work, r.waits, r.script } do
+            table.sort(events, by_start)
+        end
         for _, e in ipairs(r.met) do
             local op, call = op_of(r, e), e.id and r.calls[e.id] or e
             e.op, e.file, e.line, e.called = op.name, op.file, op.line, call.start
@@ -114,6 +120,18 @@ local function between(a, b)
     return x and "after " .. x or y and "before " .. y or "no op"
 end
 
+-- Adds up that time by the functions that the script was in; what they leave is between a and b.
+local function add_script(sums, r, a, b, from, to)
+    local i, left = first_after(r.script, from), math.max(0, to - from)
+    while r.script[i] and r.script[i].start < to do
+        local s = r.script[i]
+        local begin, stop = math.max(from, s.start), math.min(to, s.stop)
+        add(sums, s.name, begin, stop)
+        left, i = left - math.max(0, stop - begin), i + 1
+    end
+    add(sums, between(a, b), 0, left)
+end
+
 -- Adds up the devices' work from one time to another; returns when all of it had ended.
 local function add_work(sums, r, from, to)
     local ended = from
@@ -140,7 +158,7 @@ local function activity(r, before, met)
     local i = first_after(r.host, from)
     while i <= #r.host and r.host[i].start < call do
         local e = r.host[i]
-        add(sums, between(r.host[i - 1], e), at, e.start)
+        add_script(sums, r, r.host[i - 1], e, at, e.start)
         local line = e.kind == "wait" and e.file
         local key = line and ("wait (%s) at %s"):format(e.why, place(e)) or place(e)
         local met_others = e.why == "collective" or e.collective
@@ -148,7 +166,7 @@ local function activity(r, before, met)
         at = math.max(at, e.stop)
         i = i + 1
     end
-    add(sums, between(r.host[i - 1], r.host[i]), at, call)
+    add_script(sums, r, r.host[i - 1], r.host[i], at, call)
     local ended = add_work(sums, r, from, to)
     add(sums, ("%s was called, and began late"):format(place(met)), math.max(call, ended, over), to)
     return sums

@@ -164,6 +164,12 @@ waits:op("aten::item", 100, 700)
 waits:call("cudaStreamSynchronize", 110, 600)
 t.ok(load(waits):on("h200"):verdict().sentence:find("no verdict: how long the card takes is a \z
     bound", 1, true), "no verdict from a bound")
+-- Where kernels dominate even so, which they do the more where they take more, it says that.
+local products = trace { { "aten::mm", "[[8192, 8192], [8192, 8192]]", TWO } }
+products.devices = '[{"id": 0, "name": "NVIDIA H100 PCIe"}]'
+local least = load(products):on("h200"):verdict().sentence
+t.ok(least:find("^dominated by kernels: ") and least:find("kernels take at least that", 1, true),
+    "a verdict from a bound, which it says", least)
 waits.devices = "[" .. H100 .. "]"
 t.ok(not load(waits):on("h200"):verdict().sentence:find("no verdict", 1, true),
     "but one from what is scaled")

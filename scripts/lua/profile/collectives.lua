@@ -41,9 +41,9 @@ local function outermost(list)
 end
 
 -- A rank's collectives (met), the host's ops and waits (host), the kernels of devices (work), the
--- host's waits for collectives (waits), and of another program's trace the functions that the script
--- was in (script), each in the order of starts; by id, what queued kernels (calls): ops, and in
--- other programs' traces calls of the runtime.
+-- host's waits for collectives (waits), and of another program's trace the functions that the
+-- script was in (script), each in the order of starts; by id, what queued kernels (calls): ops, and
+-- in other programs' traces calls of the runtime.
 local function new_rank(number)
     return { rank = number, met = {}, host = {}, work = {}, waits = {}, script = {}, calls = {},
         longest = 0, waiting = 0 }

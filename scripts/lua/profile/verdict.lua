@@ -45,6 +45,7 @@ local SAMPLED <const> = "its functions and lines have rows of their own in the t
     move work out of the loop, or to a loader's workers"
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
+local NAMES <const> = "; a profile with with_stack=True names what ran there"
 local HAS <const> = "%s has %s of it: %s"
 local ALL_RANKS <const> = "; some of that time may be waiting for a rank that came later, which \z
     only the traces of all ranks together say (gpush analyze rank*.json)"
@@ -339,6 +340,8 @@ local function verdict(prof, rank)
         end
         local once = causes.came_once(row)
         if once and not (row.library and row.steps == 0) then
+            local unnamed = row.cause == "script" and prof.foreign and not prof.writer
+            once = once .. (unnamed and not row.sampled and NAMES or "")
             row.advice = row.cause == "script" and row.sampled
                 and HAS:format(place(row), time(row.most), once) or once
         end

@@ -6,14 +6,15 @@
 #include "profile/show/usage.h"
 
 /* Launches that are queued where the queue is taken to be full; how long after an end, and before
- * it as clocks of devices are not exact, such a call returns, in ns; and how many times a usual
- * call it takes. */
-enum { FULL = 1000, LATE = 20000, CLOCK_ERROR = 5000, LONG = 3 };
+ * it as clocks of devices are not exact, such a call returns, in ns; how many times a usual
+ * call it takes, and how long one is at most. */
+enum { FULL = 1000, LATE = 20000, CLOCK_ERROR = 5000, LONG = 3, USUAL = 10000 };
 
-/* A stream's launches: when each began, and when all that it queued had ended. */
+/* A stream's launches: when each began, 0: before the record, and when all that it queued had
+ * ended; each list is sorted. */
 typedef struct launches {
     uint64_t *begin, *end;
-    gp_rec **call;
+    gp_rec **call; /* in the order of what they queued; NULL: not on the record */
     int n;
 } launches;
 
@@ -41,26 +42,34 @@ static void gather(const gp_usage *u, const gp_usage_stream *s, launches *l) {
     l->n = 0;
     for (int i = s->from; i < s->to; i++) {
         const gp_work *w = &u->work[i];
-        if (!w->host || w->host->kind != GP_REC_CALL) continue;
-        if (w->host != last) l->call[l->n++] = (gp_rec *)w->host, l->end[l->n - 1] = 0;
+        if (w->host && w->host->kind != GP_REC_CALL) continue;
+        if (!w->host || w->host != last) l->call[l->n++] = (gp_rec *)w->host, l->end[l->n - 1] = 0;
         last = w->host;
-        l->begin[l->n - 1] = w->launch;
+        l->begin[l->n - 1] = w->host ? w->launch : 0;
         if (w->rec->t1 > l->end[l->n - 1]) l->end[l->n - 1] = w->rec->t1;
     }
+    qsort(l->begin, (size_t)l->n, sizeof *l->begin, by_number);
+    qsort(l->end, (size_t)l->n, sizeof *l->end, by_number);
 }
 
-/* What a call takes without waiting: a quarter of them take less. */
+/* Whether the queue was full when a call began. */
+static bool is_full(const launches *l, const gp_rec *call) {
+    return below(l->begin, l->n, call->t0) - below(l->end, l->n, call->t0) >= FULL;
+}
+
+/* The median time of the calls that found room, at most USUAL. */
 static uint64_t usual(const launches *l, uint64_t *list) {
-    for (int i = 0; i < l->n; i++) list[i] = length_of(l->call[i]);
-    qsort(list, (size_t)l->n, sizeof *list, by_number);
-    return l->n ? list[l->n / 4] : 0;
+    int n = 0;
+    for (int i = 0; i < l->n; i++)
+        if (l->call[i] && !is_full(l, l->call[i])) list[n++] = length_of(l->call[i]);
+    qsort(list, (size_t)n, sizeof *list, by_number);
+    return n && list[n / 2] < USUAL ? list[n / 2] : USUAL;
 }
 
 /* Whether a call waited for room. */
 static bool waited(const launches *l, const gp_rec *call, uint64_t most) {
     int ended = below(l->end, l->n, call->t1 + CLOCK_ERROR);
-    int queued = below(l->begin, l->n, call->t0) - below(l->end, l->n, call->t0);
-    return length_of(call) > most && queued >= FULL && ended &&
+    return length_of(call) > most && is_full(l, call) && ended &&
            l->end[ended - 1] + LATE >= call->t1 && l->end[ended - 1] > call->t0;
 }
 
@@ -68,11 +77,10 @@ static void find(const gp_usage *u, const gp_usage_stream *s, launches *l, uint6
     gather(u, s, l);
     if (l->n <= FULL) return;
     uint64_t most = LONG * usual(l, list);
-    qsort(l->begin, (size_t)l->n, sizeof *l->begin, by_number);
-    qsort(l->end, (size_t)l->n, sizeof *l->end, by_number);
     for (int i = 0; i < l->n; i++) {
         gp_rec *call = l->call[i];
-        if (!waited(l, call, most) || !gp_kineto_reason("full queue", NULL, call)) continue;
+        if (!call || !waited(l, call, most) || !gp_kineto_reason("full queue", NULL, call))
+            continue;
         call->kind = GP_REC_WAIT, call->where = s->stream;
     }
 }

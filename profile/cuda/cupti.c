@@ -36,8 +36,8 @@ _Static_assert(sizeof cupti == sizeof names, "a pointer for each name");
 static CUpti_SubscriberHandle subscriber;
 static atomic_bool detaching; /* the next call of CUDA that is watched detaches CUPTI at its end */
 
-/* Calls' own records (RUNTIME, DRIVER) are not read, but CUPTI reports an external id only before
- * one. */
+/* Calls' own records (RUNTIME, DRIVER) are read only for the threads that made them, but CUPTI
+ * reports an external id only before one. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                            CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                            CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -126,6 +126,16 @@ static void synchronized(const CUpti_ActivitySynchronization *y) {
     held(y->start, y->end, y->correlationId, what[known ? y->type : 0]);
 }
 
+/* Guarded by the trace's lock: whether several threads have made calls of CUDA since the record
+ * began, of NVIDIA's libraries, too. */
+static bool several_call;
+static uint32_t caller; /* the first one; 0: none yet */
+
+static void called_by(uint32_t thread) {
+    if (!caller) caller = thread;
+    several_call |= caller != thread;
+}
+
 static void read_record(const CUpti_Activity *r) {
     switch (r->kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
@@ -154,6 +164,8 @@ static void read_record(const CUpti_Activity *r) {
         ran(m->start, m->end, m->correlationId, "memset");
         break;
     }
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER: called_by(((const CUpti_ActivityAPI *)r)->threadId); break;
     case CUPTI_ACTIVITY_KIND_OVERHEAD: took((const void *)r); break;
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: synchronized((const void *)r); break;
     default: break;
@@ -218,7 +230,11 @@ static CUptiResult subscribe(void) {
 }
 
 static CUptiResult start_records(void) {
+    int unused;
     CUptiResult r = subscribe();
+    pthread_mutex_lock(&trace->lock);
+    caller = 0, several_call = false;
+    pthread_mutex_unlock(&trace->lock);
     if (r == CUPTI_SUCCESS)
         r = cupti.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
     if (r == CUPTI_SUCCESS) r = cupti.cuptiActivityRegisterTimestampCallback(clock_now);
@@ -227,16 +243,20 @@ static CUptiResult start_records(void) {
         if (cupti.runtime_records) cupti.runtime_records(runtime_polls[i], 0);
     for (size_t i = 0; i < sizeof driver_polls / sizeof *driver_polls; i++)
         if (cupti.driver_records) cupti.driver_records(driver_polls[i], 0);
+    if (r == CUPTI_SUCCESS) cudaRuntimeGetVersion(&unused); /* a call of this thread */
     return r;
 }
 
 /* What CUPTI has once recorded it goes on preparing for, in every call of CUDA, until it is
- * detached. That is safe at the end of a call: then no other is inside CUPTI. Before CUDA 12.6
- * graphs did not survive it. Source: NVIDIA's documentation of CUPTI, cuptiFinalize. */
+ * detached. That is safe at the end of a call, where no other thread is inside one: after records
+ * in which several threads made calls (NCCL's, a host program's) it stays, and a later record may
+ * detach it. Before CUDA 12.6 graphs did not survive it. Source: NVIDIA's documentation of CUPTI,
+ * cuptiFinalize. */
 static void detach(void) {
     uint32_t version = 0;
     int unused;
-    if (!cupti.finalize || !cupti.version || cupti.version(&version) || version < DETACHES) {
+    if (several_call || !cupti.finalize || !cupti.version || cupti.version(&version) ||
+        version < DETACHES) {
         cupti.cuptiUnsubscribe(subscriber);
         subscriber = NULL;
         return;
@@ -276,7 +296,9 @@ const char *gp_cupti_watch_calls(void) {
     return why;
 }
 
-void gp_cupti_flush(void) { cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }
+void gp_cupti_flush(bool all) {
+    cupti.cuptiActivityFlushAll(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+}
 
 void gp_cupti_push(uint64_t number) {
     cupti.cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, number);

@@ -2,6 +2,7 @@
  * queued them, and the calls and waits that CUPTI saw. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/cuda/trace.h"
 #include "tensor/op.h"
@@ -33,11 +34,12 @@ static const correlation_record *correlation_of(uint32_t id) {
     return bsearch(&key, trace->correlations.at, trace->correlations.n, sizeof key, by_correlation);
 }
 
-/* Activities with the spans that queued them, in order of time. Work that no span of ours queued is
- * left out. */
-static size_t attribute(attributed *out) {
-    size_t n = 0;
-    for (size_t i = 0; i < trace->spans.n; i++) {
+/* Activities with the spans that queued them, in order of time, which are then no longer in the
+ * list; and of the first `past` spans the times that events have. What is left over was queued by
+ * no span of ours, or CUPTI has not yet told by which. */
+static size_t attribute(attributed *out, size_t past) {
+    size_t n = 0, left = 0;
+    for (size_t i = 0; i < past; i++) {
         const span_record *p = &trace->spans.at[i];
         if (p->t1) out[n++] = (attributed){p, p->t0, p->t1, NULL, false};
         else if (p->from) trace->lost++;
@@ -50,7 +52,9 @@ static size_t attribute(attributed *out) {
         const correlation_record *c = correlation_of(a->correlation);
         const span_record *p = c ? gp_cuda_span_of(c->number) : NULL;
         if (p || a->held) out[n++] = (attributed){p, a->t0, a->t1, a->what, a->held};
+        else trace->activities.at[left++] = *a;
     }
+    trace->activities.n = left;
     qsort(out, n, sizeof *out, by_time);
     return n;
 }
@@ -74,41 +78,74 @@ static void report_activity(gp_device *dev, const attributed *y) {
     if (hook && ran.s) hook(&ran);
 }
 
+/* What a report covers. */
+typedef struct extent {
+    gp_device *dev;
+    size_t past; /* the first spans, which are done or given up: none of their work is seen later */
+} extent;
+
 /* A separate thread, because the record puts devices' activities on the tracks of worker threads.
  * Its starter holds the lock. */
 static void *report_thread(void *of) {
-    gp_device *dev = of;
+    const extent *e = of;
     gp_thread_is_worker();
-    attributed *out = malloc((trace->spans.n + trace->activities.n + 1) * sizeof *out);
-    size_t n = out ? attribute(out) : 0;
-    for (size_t i = 0; i < n; i++) report_activity(dev, &out[i]);
+    attributed *out = malloc((e->past + trace->activities.n + 1) * sizeof *out);
+    size_t n = out ? attribute(out, e->past) : 0;
+    if (!out) trace->lost += trace->activities.n, trace->activities.n = 0;
+    for (size_t i = 0; i < n; i++) report_activity(e->dev, &out[i]);
     free(out);
     void (*call)(gp_device *, const char *, bool, uint64_t, uint64_t) = GP_HOOK(call);
     for (size_t i = 0; call && i < trace->stalls.n; i++) {
         const stall_record *st = &trace->stalls.at[i];
-        call(dev, st->what, st->first, st->t0, st->t1);
+        call(e->dev, st->what, st->first, st->t0, st->t1);
     }
     return NULL;
 }
 
-/* Reports everything recorded, and clears it. */
-static void report(gp_device *dev, uint64_t *lost) {
-    if (!trace->by_events) gp_cupti_flush();
-    pthread_mutex_lock(&trace->lock);
-    gp_cuda_read_times();
-    pthread_t t;
-    if ((trace->spans.n || trace->stalls.n) && !pthread_create(&t, NULL, report_thread, dev))
-        pthread_join(t, NULL);
-    for (size_t i = trace->timed; i < trace->spans.n; i++) {
+/* Forgets the first n spans and what is known of them; the others keep their numbers. */
+static void drop(size_t n) {
+    size_t left = 0, unread = trace->timed < n ? trace->timed : n;
+    for (size_t i = unread; i < n; i++) {
         span_record *p = &trace->spans.at[i];
         if (p->from) gp_cuda_rt->event_release(p->s->dev, p->from);
         if (p->to) gp_cuda_rt->event_release(p->s->dev, p->to);
     }
-    trace->reported += trace->spans.n;
-    trace->spans.n = trace->activities.n = trace->correlations.n = trace->stalls.n = 0;
-    trace->timed = 0;
-    if (lost) *lost += trace->lost;
-    trace->lost = 0;
+    trace->reported += n;
+    trace->spans.n -= n;
+    trace->timed -= unread;
+    if (n) memmove(trace->spans.at, trace->spans.at + n, trace->spans.n * sizeof *trace->spans.at);
+    for (size_t i = 0; i < trace->correlations.n; i++)
+        if (trace->correlations.at[i].number > trace->reported)
+            trace->correlations.at[left++] = trace->correlations.at[i];
+    trace->correlations.n = left;
+}
+
+static void note_busy(gp_device *dev, void *busy) {
+    for (int i = 0; i < dev->nstreams && !strcmp(dev->vt->kind, "cuda"); i++)
+        if (dev->vt->busy(dev->streams[i])) *(bool *)busy = true;
+}
+
+/* Reports what is recorded. Of work that is still under way, which CUPTI delivers in a later
+ * report, the spans stay, unless this is the last one. */
+static void report(gp_device *dev, bool last, uint64_t *lost) {
+    pthread_mutex_lock(&trace->lock);
+    extent e = {dev, trace->spans.n};
+    pthread_mutex_unlock(&trace->lock);
+    bool busy = false;
+    gp_device_each(note_busy, &busy);
+    if (!trace->by_events) gp_cupti_flush(last || !busy);
+    pthread_mutex_lock(&trace->lock);
+    gp_cuda_read_times();
+    if (last) e.past = trace->spans.n;
+    else if (trace->by_events) e.past = trace->timed;
+    else if (busy) e.past = 0;
+    pthread_t t;
+    if ((trace->spans.n || trace->stalls.n) && !pthread_create(&t, NULL, report_thread, &e))
+        pthread_join(t, NULL);
+    drop(e.past);
+    if (!busy) trace->activities.n = 0;
+    trace->stalls.n = 0;
+    if (lost) *lost += trace->lost, trace->lost = 0;
     pthread_mutex_unlock(&trace->lock);
 }
 
@@ -152,7 +189,7 @@ const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost) {
     else if (cmd == GP_TRACE_BEGIN) begin();
     else if (trace->on) {
         if (cmd == GP_TRACE_END) atomic_fetch_and(&gp_cuda_watch, ~CUDA_WATCH_WORK);
-        report(dev, lost);
+        report(dev, cmd == GP_TRACE_END, lost);
         if (cmd == GP_TRACE_END) end();
     }
     pthread_mutex_unlock(&one);

@@ -87,8 +87,9 @@ void gp_cuda_read_times(void);
 const char *gp_cupti_begin(void);
 /* Stops them, and leaves CUPTI to other profilers. */
 void gp_cupti_end(void);
-/* Delivers all complete records; does not wait for others to complete. */
-void gp_cupti_flush(void);
+/* Delivers records; does not wait for others to complete. all: also those of work that is not
+ * done, which then have no times; without it CUPTI keeps what lies beside these in a buffer. */
+void gp_cupti_flush(bool all);
 /* Reports calls inside NVIDIA's libraries that may block, from here on. NULL, or the reason why
  * CUPTI cannot be used, valid as gp_cupti_begin's. */
 const char *gp_cupti_watch_calls(void);

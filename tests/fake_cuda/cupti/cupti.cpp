@@ -2,9 +2,11 @@
  * one subscriber. */
 #include "cupti.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -29,6 +31,8 @@ struct state {
     std::set<int> silent; /* calls without records */
     CUpti_BuffersCallbackRequestFunc request = NULL;
     CUpti_BuffersCallbackCompleteFunc complete = NULL;
+    std::map<unsigned, int> open; /* kinds of activities that are not done, by correlation */
+    std::set<unsigned> delivered; /* those of them that a forced flush has given away */
     uint8_t *buffer = NULL;
     size_t size = 0, used = 0, dropped = 0;
 };
@@ -134,7 +138,39 @@ void record_kernel(const fake_activity *a) {
     put(&r, sizeof r, r.kind);
 }
 
+/* Work is queued: its record lies in a buffer from now on, without times. */
+void queued(const fake_activity *a) {
+    std::unique_lock<std::mutex> l(st().lock);
+    st().open[a->correlation] = a->kind;
+}
+
+/* Whether a's record is still there to be completed. */
+bool complete_record(const fake_activity *a) {
+    std::unique_lock<std::mutex> l(st().lock);
+    st().open.erase(a->correlation);
+    return !st().delivered.erase(a->correlation);
+}
+
+/* Records of what is not done, which will not come again. */
+void put_unfinished(void) {
+    std::map<unsigned, int> open;
+    {
+        std::unique_lock<std::mutex> l(st().lock);
+        open.swap(st().open);
+        for (auto &o : open) st().delivered.insert(o.first);
+    }
+    for (auto &o : open) {
+        CUpti_ActivityKernel10 k = {};
+        CUpti_ActivityMemset4 m = {};
+        k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, k.correlationId = o.first;
+        m.kind = CUPTI_ACTIVITY_KIND_MEMSET, m.correlationId = o.first;
+        if (o.second == FAKE_KERNEL) put(&k, sizeof k, k.kind);
+        else put(&m, sizeof m, m.kind);
+    }
+}
+
 void record(const fake_activity *a) {
+    if (a->kind != FAKE_SYNC && !complete_record(a)) return;
     if (a->kind == FAKE_KERNEL) record_kernel(a);
     else if (a->kind == FAKE_COPY) record_copy(a);
     else if (a->kind == FAKE_SET) {
@@ -197,11 +233,12 @@ void leave(fake_call *c) {
     }
     CUpti_ActivityAPI r = {};
     r.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+    r.threadId = (uint32_t)pthread_self();
     r.cbid = (uint32_t)c->id, r.correlationId = c->correlation, r.returnValue = (uint32_t)c->result;
     put(&r, sizeof r, r.kind);
 }
 
-const fake_hooks hooks = {enter, leave, record};
+const fake_hooks hooks = {enter, leave, queued, record};
 } // namespace
 
 extern "C" {
@@ -295,9 +332,11 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
     return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityFlushAll(uint32_t) {
+/* A buffer that holds a record without its times is given away only by force. */
+CUptiResult cuptiActivityFlushAll(uint32_t flags) {
+    if (flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) put_unfinished();
     std::unique_lock<std::mutex> l(st().lock);
-    hand_over(l);
+    if (st().open.empty()) hand_over(l);
     return CUPTI_SUCCESS;
 }
 
@@ -307,7 +346,7 @@ CUptiResult cuptiFinalize(void) {
     state &s = st();
     std::unique_lock<std::mutex> l(s.lock);
     s.subscriber = NULL;
-    s.callbacks.clear(), s.kinds.clear(), s.silent.clear();
+    s.callbacks.clear(), s.kinds.clear(), s.silent.clear(), s.open.clear();
     if (s.buffer) s.used = 0, hand_over(l);
     s.request = NULL, s.complete = NULL;
     offset = foreign;

@@ -70,6 +70,7 @@ typedef struct fake_activity {
 typedef struct fake_hooks {
     void (*enter)(fake_call *c);
     void (*leave)(fake_call *c);
+    void (*queued)(const fake_activity *a); /* with the runtime's lock */
     void (*record)(const fake_activity *a); /* on the stream's thread, or the caller's for FAKE_SYNC */
 } fake_hooks;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "state.h"
@@ -11,6 +12,7 @@
 namespace fake {
 thread_local int current_device;
 thread_local bool in_callback;
+static thread_local bool has_context;
 static thread_local cudaError_t last_error;
 static std::atomic<const fake_hooks *> hooks;
 static std::atomic<unsigned> correlation;
@@ -77,9 +79,16 @@ runtime &rt() {
 
 device &dev() { return *rt().devices[(size_t)current_device]; }
 
+/* As the runtime's calls do, but for those that only ask: the driver's do not. */
+static void take_context() {
+    has_context = true;
+    dev().context = true;
+}
+
 cudaError_t forbidden() {
     runtime &r = rt();
     if (r.broken) return r.broken;
+    take_context();
     if (in_callback) return cudaErrorNotPermitted;
     return dev().sticky;
 }
@@ -151,6 +160,11 @@ void record(const fake_activity &a) {
     const fake_hooks *h = hooks.load(std::memory_order_acquire);
     if (h && a.kind) h->record(&a);
 }
+
+void tell_queued(const fake_activity &a) {
+    const fake_hooks *h = hooks.load(std::memory_order_acquire);
+    if (h && a.kind) h->queued(&a);
+}
 } // namespace fake
 
 using namespace fake;
@@ -168,8 +182,13 @@ unsigned long long fakeCount(const char *what) {
     if (!strcmp(what, "system atomic")) return system_atomics;
     if (!strcmp(what, "poll")) return count_of("cudaStreamQuery") + count_of("cudaEventQuery");
     if (!strncmp(what, "cuda", 4)) return count_of(what);
+    if (!strcmp(what, "context"))
+        return (unsigned long long)std::count_if(rt().devices.begin(), rt().devices.end(),
+                                                 [](device *d) { return d->context.load(); });
     return rt().counts[what];
 }
+
+int fakeHasContext(void) { return has_context; }
 
 void fakeCounted(const char *what) {
     locked l(rt().lock);
@@ -241,6 +260,7 @@ cudaError_t cudaSetDevice(int d) {
     if (rt().broken) return done(rt().broken);
     if (!known(d)) return done(cudaErrorInvalidDevice);
     current_device = d;
+    take_context();
     return cudaSuccess;
 }
 

@@ -148,6 +148,7 @@ struct card {
 
 struct device {
     card at;
+    std::atomic<bool> context{false}; /* was made: by the first call that needs it */
     std::atomic<cudaError_t> sticky{cudaSuccess};
     size_t used = 0; /* by cudaMalloc; what pools have reserved comes to it */
     CUmemPoolHandle_st pool;

@@ -16,6 +16,7 @@ static const size_t QUEUE =
     1024; /* tasks that may wait before a launch blocks, about as on a card */
 
 void record(const fake_activity &a);
+void tell_queued(const fake_activity &a);
 
 CUstream_st *stream_of(cudaStream_t s) {
     device &d = dev();
@@ -122,6 +123,7 @@ moment submit(locked &l, CUstream_st *s, task t) {
     t.after.erase(
         std::remove_if(t.after.begin(), t.after.end(), [](const moment &m) { return m.passed(); }),
         t.after.end());
+    tell_queued(t.what);
     s->queue.push_back(std::move(t));
     if (rt().working++ == 0) reveal();
     if (!s->started) {

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <lauxlib.h>
 #include <lua.h>
+#include <pthread.h>
+#include <stdint.h>
 
 #include "fake_cuda.h"
 
@@ -17,6 +19,22 @@ static int l_fault(lua_State *L) {
 static int l_count(lua_State *L) {
     lua_pushinteger(L, (lua_Integer)fakeCount(luaL_checkstring(L, 1)));
     return 1;
+}
+
+static void *run(void *of) {
+    lua_State *L = of;
+    return (void *)(intptr_t)(lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0) == LUA_OK);
+}
+
+/* fake.thread(fn, ...): its results, or its error, on a fresh thread, for which this one waits, as
+ * a host program's that calls gpush on several. */
+static int l_thread(lua_State *L) {
+    pthread_t t;
+    void *ok;
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    if (pthread_create(&t, NULL, run, L)) return luaL_error(L, "no thread");
+    pthread_join(t, &ok);
+    return ok ? lua_gettop(L) : lua_error(L);
 }
 
 /* ---- NVIDIA's own NVRTC ---- */
@@ -71,8 +89,11 @@ static int l_nvrtc(lua_State *L) {
 }
 
 __attribute__((visibility("default"))) int luaopen_fake(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        {"fault", l_fault}, {"count", l_count}, {"nvrtc", l_nvrtc}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"fault", l_fault},
+                                         {"count", l_count},
+                                         {"nvrtc", l_nvrtc},
+                                         {"thread", l_thread},
+                                         {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

@@ -61,6 +61,7 @@ static gp_device *locker;
 /* gp_storage.unlock: ends page-locking before the memory goes back to the system. */
 static void unlock(void *data) {
     cudaError_t err;
+    gp_cuda_enter(locker);
     GP_CUDA_TIMED(locker, err, false, cudaHostUnregister, (data));
     if (err != cudaSuccess) cudaGetLastError();
 }
@@ -93,22 +94,26 @@ static bool copy_pinned(gp_stream *s, void *dst, const void *src, size_t bytes, 
     return true;
 }
 
-/* From another device, directly where the two support that; otherwise CUDA goes through the
- * host. */
+/* At the first copy from that device: it is then direct, where the two support that. */
+static void enable_peer(gp_device *dev, int from) {
+    cuda_device *d = gp_cuda_of(dev);
+    int can = 0;
+    if (from == dev->index || from >= CUDA_PEERS || atomic_exchange(&d->peer[from], true)) return;
+    cudaError_t err = cudaDeviceCanAccessPeer(&can, dev->index, from);
+    if (err == cudaSuccess && can)
+        GP_CUDA_TIMED(dev, err, true, cudaDeviceEnablePeerAccess, (from, 0));
+    cudaGetLastError();
+}
+
+/* From another device; where that cannot be direct, CUDA goes through the host, and may wait. */
 static bool copy_across(gp_stream *s, void *dst, const void *src, size_t bytes) {
     struct cudaPointerAttributes at;
     cudaError_t err = cudaPointerGetAttributes(&at, src);
     if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "copy");
-    cuda_device *d = gp_cuda_of(s->dev);
-    int can = 0;
-    if (at.device != s->dev->index && at.device < 64 && !d->peer[at.device]) {
-        d->peer[at.device] = true;
-        if (cudaDeviceCanAccessPeer(&can, s->dev->index, at.device) == cudaSuccess && can)
-            GP_CUDA_TIMED(s->dev, err, true, cudaDeviceEnablePeerAccess, (at.device, 0));
-        cudaGetLastError();
-    }
-    err = cudaMemcpyPeerAsync(dst, s->dev->index, src, at.device, bytes,
-                              (cudaStream_t)gp_cuda_queue(s)->stream);
+    enable_peer(s->dev, at.device);
+    cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
+    GP_CUDA_TIMED(s->dev, err, false, cudaMemcpyPeerAsync,
+                  (dst, s->dev->index, src, at.device, bytes, stream));
     if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "copy");
     gp_cuda_queued(s, false);
     return true;

@@ -30,9 +30,13 @@ _Static_assert(CUDA_MARKS *CUDA_MARK_EVERY > MAX_QUEUED, "the marks of a full qu
 
 /* ---- errors ---- */
 
+/* cudaGetDevice says 0 on a thread that has no context, too: cudaSetDevice makes one current, which
+ * calls of the driver need. */
 void gp_cuda_enter(const gp_device *dev) {
+    static _Thread_local bool entered;
     int now;
-    if (cudaGetDevice(&now) || now != dev->index) cudaSetDevice(dev->index);
+    if (entered && !cudaGetDevice(&now) && now == dev->index) return;
+    entered = cudaSetDevice(dev->index) == cudaSuccess;
 }
 
 /* A sticky error makes every later call fail with it. */

@@ -40,6 +40,7 @@ enum {
     CUDA_MARKS = 80,
     CUDA_MARK_EVERY = 16 /* commands */,
     CUDA_NOTES = 1024,
+    CUDA_PEERS = 64,
     CUDA_LANES = 16
 };
 
@@ -60,7 +61,7 @@ typedef struct cuda_device {
     cuda_base *base;
     cuda_pool timed, marks;           /* unused events, with and without times */
     cuda_block *blocks[CUDA_CLASSES]; /* unused ones, by size_class */
-    bool peer[64];                    /* whether copies from that device were prepared */
+    atomic_bool peer[CUDA_PEERS];     /* whether copies from that device were prepared */
     _Atomic bool used[GP_OPS];        /* ops that have run here */
 } cuda_device;
 

@@ -41,7 +41,9 @@ static void release_event(gp_device *dev, bool timed, void *event) {
     bool keep = to->n < CUDA_EVENTS;
     if (keep) to->event[to->n++] = event;
     pthread_mutex_unlock(&d->lock);
-    if (!keep) cudaEventDestroy((cudaEvent_t)event);
+    if (keep) return;
+    gp_cuda_enter(dev);
+    cudaEventDestroy((cudaEvent_t)event);
 }
 
 static void *need_event(gp_device *dev, bool timed) {
@@ -120,6 +122,7 @@ void gp_cuda_sync_clock(gp_device *dev) {
 
 bool gp_cuda_event_synchronize(gp_device *dev, void *event) {
     uint64_t t0 = gp_now_ns();
+    gp_cuda_enter(dev);
     cudaError_t err;
     while ((err = cudaEventQuery((cudaEvent_t)event)) == cudaErrorNotReady && !gp_interrupted)
         nanosleep(&(struct timespec){0, 20000}, NULL);
@@ -174,6 +177,7 @@ bool gp_cuda_event_done(gp_event *e) {
     if (atomic_load_explicit(&s->completed, memory_order_acquire) >= e->ticket ||
         atomic_load(&s->dev->dead))
         return true;
+    gp_cuda_enter(s->dev);
     cudaError_t err = cudaEventQuery((cudaEvent_t)e->impl);
     cudaGetLastError();
     return err == cudaSuccess || (err != cudaErrorNotReady && gp_cuda_reached(s, e->ticket));
@@ -194,6 +198,7 @@ double gp_cuda_event_time(gp_event *e) {
     cuda_base *base = ((cuda_event *)e)->base;
     float ms;
     if (!base) return NAN;
+    gp_cuda_enter(e->stream->dev);
     cudaError_t err = cudaEventElapsedTime(&ms, (cudaEvent_t)base->event, (cudaEvent_t)e->impl);
     if (err != cudaSuccess) return cudaGetLastError(), NAN;
     return (double)base->ns * 1e-9 + (double)ms * 1e-3;
@@ -201,6 +206,7 @@ double gp_cuda_event_time(gp_event *e) {
 
 uint64_t gp_cuda_event_ns(gp_device *dev, void *event) {
     cuda_device *d = gp_cuda_of(dev);
+    gp_cuda_enter(dev);
     pthread_mutex_lock(&d->lock);
     float ms;
     cudaError_t err = cudaEventElapsedTime(&ms, (cudaEvent_t)d->base->event, (cudaEvent_t)event);

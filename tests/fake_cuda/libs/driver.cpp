@@ -30,10 +30,13 @@ static kernel *keep(kernel *k) {
     return k;
 }
 
+enum { NO_CONTEXT = 201 }; // CUDA_ERROR_INVALID_CONTEXT
+
 #pragma GCC visibility push(default)
 extern "C" {
 int cuModuleLoadData(void **module, const void *image) {
     uint64_t size;
+    if (!fakeHasContext()) return NO_CONTEXT;
     const char *bytes = (const char *)image;
     if (memcmp(bytes, "FAKECODE", 8)) return 200; // CUDA_ERROR_INVALID_IMAGE
     memcpy(&size, bytes + 8, sizeof size);
@@ -47,7 +50,10 @@ int cuModuleLoadData(void **module, const void *image) {
     fakeCounted("module");
     return *module ? 0 : 200;
 }
-int cuModuleUnload(void *) { return fakeCounted("module unloaded"), 0; }
+int cuModuleUnload(void *) {
+    if (!fakeHasContext()) return NO_CONTEXT;
+    return fakeCounted("module unloaded"), 0;
+}
 
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     void *bind = dlsym(module, (std::string("fake_entry_") + name).c_str());
@@ -60,6 +66,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned bz, unsigned shared, cudaStream_t s, void **args, void **) {
     kernel *k = (kernel *)function;
     std::function<void()> body;
+    if (!fakeHasContext()) return NO_CONTEXT;
     k->bind(args, &body);
     return fake::launch((void *)k->bind, k->name.c_str(), dim3(gx, gy, gz), dim3(bx, by, bz),
                         shared, s, body);

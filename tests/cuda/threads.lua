@@ -1,0 +1,52 @@
+-- Calls of CUDA from a thread that has made none, as where a host program calls gpush on several: a
+-- context is made current there before the driver is called or an event asked, and CUPTI is not
+-- detached beside other threads' calls.
+local t = require "tap"
+local fake = require "fake"
+local build, scratch = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
+
+-- What gpush prints for a script, both outputs, with these settings of the environment.
+local function run(settings, text)
+    local path = scratch .. "/child.lua"
+    local f = assert(io.open(path, "w"))
+    f:write("fake = require 'fake'\n", text)
+    f:close()
+    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s 2>&1"):format(settings, build,
+        path)))
+    local out = p:read "a"
+    p:close()
+    return out
+end
+
+t.is(run("GPUSH_FUSE_COMPILE=wait", [[
+local function fn(x) return x * 2 + 1 end
+local f, x = fuse(fn), randn(64, {device = "cuda"})
+f(x)
+local y = fake.thread(f, x)
+local _, n = fuse_compile()
+print(n.compiled + n.loaded, n.failed, n.why, y:equal(fn(x)))
+]]), "1\t0\tnil\ttrue\n", "a fresh thread's first call is of a fused function")
+
+t.is(run("GPUSH_FAKE_DEVICES=2", [[
+local x = ones(64, {device = "cuda:1"})
+synchronize()
+fake.fault "slow=1+:100"
+local copy, e = (x + 1):to("cpu", {non_blocking = true}), current_stream("cuda:1"):record()
+print(fake.thread(function()
+    local early = e:done()
+    return early, copy[1]:item()
+end))
+print(fake.thread(function() return e:done(), e:elapsed(e) end))
+print(fake.count "context")
+]]), "false\t2.0\ntrue\t0.0\n1\n", "asking events makes no context on another card")
+
+local x = ones(9, { device = "cuda" })
+local function detached(fn, ...)
+    local before = fake.count "CUPTI detached"
+    profile.run({}, fn, ...)
+    return fake.count "CUPTI detached" - before
+end
+local function add() return x + 1 end
+t.is({ detached(add), detached(fake.thread, add), detached(add) }, { 1, 0, 1 },
+    "CUPTI stays after a record in which two threads called CUDA, until the next")
+t.done()

@@ -22,6 +22,15 @@ local function by_cause(verdict)
     for _, row in ipairs(verdict) do out[row.cause] = row end
     return out
 end
+-- Whether the profile's page says that.
+local function page_says(prof, text)
+    local file = folder .. "/worth.html"
+    prof:report(file)
+    local f <close> = assert(io.open(file, "rb"))
+    local all = f:read "a"
+    os.remove(file)
+    return all:find(text, 1, true) ~= nil
+end
 local function near(ns, want, off, what)
     t.ok(math.abs(ns - want) <= off, ("%s: %d, expected %d"):format(what, ns, want))
 end
@@ -85,8 +94,10 @@ for _, python in ipairs { 300, 600 } do
         r:call("cudaStreamSynchronize", at + 22, 692)
         at = at + 716
     end
-    local verdict = load(r):verdict()
+    local p = load(r)
+    local verdict = p:verdict()
     local by, open = by_cause(verdict), python == 300
+    t.ok(page_says(p, '"nothing":"at most 2.000ms"'), "the page says that, too")
     t.is({ by.kernels.at_most, by.collectives.at_most }, { 2000000, 1500000 }, "at most")
     t.is({ verdict.cause, (verdict.sentence:match "^[^:]*") },
         { not open and "waits" or nil, open and "what dominated is not decided" or
@@ -248,8 +259,10 @@ do
         r:copy("Memcpy HtoD (Pageable -> Device)", at + 5, 2000,
             r:call("cudaMemcpyAsync", at + 2, 2006), 1 << 24)
     end
-    local verdict = load(r):verdict()
+    local p = load(r)
+    local verdict = p:verdict()
     near(by_cause(verdict).waits.worth, 4e6, 1e5, "without the waits")
+    t.ok(page_says(p, 'ms or more"'), "the page says that they may be worth more")
     t.ok(tostring(verdict):find("waits of the host +5 +10.030ms +[%d.]+ms or more"), "or more",
         tostring(verdict))
     t.ok(tostring(verdict):find("a copy from pinned memory takes less itself", 1, true), "why")

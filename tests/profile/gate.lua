@@ -59,6 +59,17 @@ t.is(status, 0, "and its status is 0")
 write("train.py", "import torch\n\n\n" .. step)
 trace("moved.json", { kernels = 3, bytes = 1000, reads = { 5, 5 } })
 t.is((analyze "moved.json"), 0, "a line that moved is the same line")
+
+-- A line of the same number whose text was changed is that line still: it had two waits.
+write("train.py", "import torch\n" .. step:gsub("sum", "mean"))
+trace("edited.json", { kernels = 3, bytes = 1000, reads = { 3, 3, 3 } })
+status, out = analyze "edited.json"
+t.ok(status == 1 and out:find("train.py:3: aten::item, 3 instead of 2", 1, true),
+    "a changed line", out)
+trace("as_many.json", { kernels = 3, bytes = 1000, reads = { 3, 3 } })
+t.is((analyze "as_many.json"), 0, "which has as many waits as before")
+
+write("train.py", "import torch\n\n\n" .. step)
 trace("new.json", { kernels = 2, bytes = 1000, reads = { 5, 6 } })
 status, out = analyze "new.json"
 t.is(status, 1, "another line's wait is a failure, in as many")

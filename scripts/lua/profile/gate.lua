@@ -93,11 +93,22 @@ local function times_of(wait, list)
     return times
 end
 
+-- How often a line's waits were in the file: by its text or, where that has changed, by its number.
+local function had_times(wait, kept, found)
+    local times = times_of(wait, kept)
+    local by_number = { file = wait.file, line = wait.line, why = wait.why, what = wait.what }
+    for _, k in ipairs(times == 0 and wait.file and wait.line > 0 and kept or {}) do
+        if lines.same(k, by_number) and times_of(k, found) == 0 then times = times + k.times end
+    end
+    return times
+end
+
 -- A line for each wait that the file lacks, or has less often.
 local function more_waits(found, kept)
     local out, known = {}, {}
     for _, w in ipairs(found.waits) do
-        local has, had = times_of(w, found.waits), times_of(w, kept.waits)
+        local has, had = times_of(w, found.waits),
+            had_times(w, kept.waits, found.waits)
         if has > had and times_of(w, known) == 0 then
             known[#known + 1] = w
             out[#out + 1] = ("%s: %s, %d instead of %d: %s"):format(

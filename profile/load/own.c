@@ -107,7 +107,7 @@ static bool read_frame(reader *r, gp_frame *to) {
     const void *file, *function;
     int64_t line;
     if (!read_entry(r, &r->texts, &file) || !gp_json_next(r->j) ||
-        !gp_load_range(r->j, 0, INT_MAX, &line) || !gp_json_next(r->j) ||
+        !gp_load_range(r->j, -INT_MAX, INT_MAX, &line) || !gp_json_next(r->j) ||
         !read_entry(r, &r->texts, &function))
         return false;
     if (!file) return gp_json_fail(r->j, "a frame without a file");
@@ -304,8 +304,8 @@ static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t befor
         return gp_json_fail(r->j, "an event in a place that is not there");
     if (in_region(v[KIND]) && v[WHERE] && !entry(tracks, v[WHERE]))
         return gp_json_fail(r->j, "an event within one that is not a region");
-    if (v[LINE] < 0 || v[LINE] > INT_MAX || v[WHY] < 0 || v[WHY] >= GP_WHYS || v[FLAGS] < 0 ||
-        v[FLAGS] > 3)
+    if (v[LINE] < (v[KIND] == GP_REC_ALLOC ? 0 : -INT_MAX) || v[LINE] > INT_MAX || v[WHY] < 0 ||
+        v[WHY] >= GP_WHYS || v[FLAGS] < 0 || v[FLAGS] > 3)
         return gp_json_fail(r->j, "an event with a line, reason or flag out of range");
     return true;
 }

@@ -102,9 +102,11 @@ static void name_row(writer *w, const char *what, int64_t pid, int64_t tid, cons
 
 /* Writes everything that a viewer shows of a selected slice; ends the event. */
 static void write_args(writer *w, const gp_rec *r) {
-    char text[300], esc[400];
+    char text[300], esc[400], line[13];
     append(w, ",\"args\":{");
-    if (r->file) append(w, "\"line\":\"%s:%d\"", quoted(r->file, esc, sizeof esc), r->line);
+    if (r->file)
+        append(w, "\"line\":\"%s:%s\"", quoted(r->file, esc, sizeof esc),
+               gp_line_text(r->line, line));
     else append(w, "\"line\":\"?\"");
     if (r->kind == GP_REC_WAIT)
         append(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),

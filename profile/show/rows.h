@@ -86,8 +86,9 @@ bool gp_rows_sort(gp_rows *r, const char *column);
 void gp_rows_limit(gp_rows *r, int limit);
 /* "add_", "wait: item", "[unattributed]", "train.lua:12" */
 char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n);
-/* A line's number; "?" of 0, where a trace has the file alone. */
-const char *gp_line_text(int line, char buf[12]);
+/* A line's number; "8+" of -8, a line of the function that begins at 8, and "?" of 0, where a trace
+ * has no more. */
+const char *gp_line_text(int line, char buf[13]);
 /* "x.lua:3 (step) < x.lua:9", of at most depth frames. */
 char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n);
 

@@ -96,8 +96,8 @@ void gp_rows_limit(gp_rows *r, int limit) {
     r->n -= n - limit - 1;
 }
 
-const char *gp_line_text(int line, char buf[12]) {
-    snprintf(buf, 12, "%d", line);
+const char *gp_line_text(int line, char buf[13]) {
+    snprintf(buf, 13, line < 0 ? "%d+" : "%d", line < 0 ? -line : line);
     return line ? buf : "?";
 }
 
@@ -108,7 +108,7 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
         char file[120], in[61] = "";
         const gp_frame *f = &s->frame[i];
         if (f->function) gp_safe_text(f->function, in, sizeof in);
-        char line[12];
+        char line[13];
         at += (size_t)snprintf(buf + at, n - at, "%s%s:%s%s%s%s", i ? " < " : "",
                                gp_safe_text(f->file, file, sizeof file),
                                gp_line_text(f->line, line), *in ? " (" : "", in, *in ? ")" : "");
@@ -124,7 +124,7 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                                         "[profiler]",
                                         "[unattributed]",
                                         "[other rows]"};
-    char text[200], line[12];
+    char text[200], line[13];
     bool kernel = r->group == GP_BY_KERNEL && row->rec && row->rec->kind == GP_REC_KERNEL;
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
     else if (kernel && row->rec->kernel) gp_safe_text(row->rec->kernel, buf, n);

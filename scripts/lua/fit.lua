@@ -85,8 +85,12 @@ end
 --- Text as one line that a terminal shows: names may come from a file.
 fit.safe = safe
 
---- "train.lua:8", or "train.py:?" where line is 0: a trace has the file alone.
-function fit.place(file, line) return ("%s:%s"):format(file, line > 0 and line or "?") end
+--- A line's number; "8+" where it is below 0, a line of the function that begins at 8, and "?"
+--- where it is 0: a trace has no more.
+function fit.line(line) return line < 0 and -line .. "+" or line > 0 and tostring(line) or "?" end
+
+--- "train.lua:8".
+function fit.place(file, line) return ("%s:%s"):format(file, fit.line(line)) end
 
 --- Nanoseconds, which may be below 0, as text: "1.500ms".
 function fit.time(ns)
@@ -106,9 +110,8 @@ function fit.bytes(n)
 end
 
 --- What is said below the lines of another program's trace.
-fit.LINES = "a line is the one that calls or, where the trace does not have that, the first of \z
-    its function; ? where that is not known either, as in a function \z
-    that ran when the profiler began, and outside of functions"
+fit.LINES = "a line is the one that calls; N+: the trace has only the first line of its function, \z
+    N; ?: not even that, as outside of functions, and in one that ran when the profiler began"
 
 --- What to write instead of a line that waited so often: that of a loop where it came once.
 function fit.advice(advice, times)

@@ -190,7 +190,8 @@ for i, op in ipairs { { "aten::ones_like", 5 }, { "aten::mul", 6 }, { "aten::sor
     r:op(op[1], 100 * i, op[2])
 end
 causes = owed(r)
-t.is({ causes.cpu.where, causes.cpu.most }, { "aten::mul at train.py:7", 26000 }, "a line's ops")
+t.is({ causes.cpu.where, causes.cpu.most }, { "aten::mul at train.py:7+", 26000 },
+    "a line's ops, which is one of its function's")
 t.ok(causes.script.advice:find "^step %(train.py:7%) has .*: move work", "the lines are known",
     causes.script.advice)
 -- Memory that an op makes is no work of the host's, whatever it takes.
@@ -415,7 +416,7 @@ for i, case in ipairs { { HOST, 10 }, { BACK, 40 }, { HOST, 20 } } do
     r:call("cudaStreamSynchronize", 100 * i + 8, case[2] + 4)
 end
 launch(r, 600)
-t.ok(tostring(load(r):sync()):find("does not have that, the first of its function", 1, true),
+t.ok(tostring(load(r):sync()):find("the trace has only the first line of its function", 1, true),
     "which line it is")
 local s = load(r):savings()
 t.is({ #s, s[1].what, s[1].count }, { 1, "aten::to: DtoH", 3 }, "one advice for a line")

@@ -47,16 +47,40 @@ for _, lines in ipairs { true, false } do
     t.is({ script.where, script.most, script.ns, script.worth },
         { "work (train.py:10)", 5000000, 9800000, 9800000 }, "the verdict names it, " .. version)
     t.ok(script.advice:find("work (train.py:10) has 5.000ms of it", 1, true), script.advice)
-    t.ok(tostring(p:verdict()):find "the first of its function", "and says which lines these are")
-    t.ok(p:table { group = "line" }:find "the first of its function", "as the table by line does")
+    t.ok(tostring(p:verdict()):find "first line of its function", "which says what lines are")
+    t.ok(p:table { group = "line" }:find "first line of its function", "as the table by line does")
     p:save(path .. ".prof")
     t.is(rows(g.profile.load(path .. ".prof"))["work (train.py:10)"].self_cpu_time_total, 5000000,
         "saved and loaded")
     os.remove(path .. ".prof")
 end
 
--- A line of a function that calls another one in a file of its own, at line 31, for 2 of 3 ms.
+-- Operators, conditions and x[mask] are no calls: their line is one of the function's, which begins
+-- at 30, and outside of functions not known. x.sum() at line 33 is one.
 local r = made.trace { no_device = true }
+r:python("train.py(1): <module>", 0, 4000, "train.py:1")
+r:op("aten::mul", 100, 400)
+r:python("train.py(30): step", 1000, 2000, "train.py:60")
+r:op("aten::add", 1100, 700)
+r:python("<built-in method sum of Tensor object at 0x1>", 2000, 600, "train.py:33")
+r:op("aten::sum", 2050, 500)
+local p = load(r)
+local line = rows(p, "line")
+t.is({ line["train.py:30+"].count, line["train.py:33"].count, line["train.py:?"].count,
+    line["train.py:30"] }, { 1, 1, 1 }, "rows by line")
+t.is(rows(p, "stack")["aten::add"].stack, "train.py:30+ (step) < train.py:60", "a stack")
+t.is({ owed(p).cpu.where, owed(p).script.where }, { "aten::add at train.py:30+",
+    "<module> (train.py)" }, "the verdict")
+p:folded(path .. ".folded")
+local folded <close> = io.open(path .. ".folded")
+t.ok(folded:read "a":find("train.py:60;train.py:30+ (step);aten::add", 1, true), "folded")
+p:save(path .. ".prof")
+t.is(rows(g.profile.load(path .. ".prof"), "line")["train.py:30+"].count, 1, "saved and loaded")
+os.remove(path .. ".prof")
+os.remove(path .. ".folded")
+
+-- A line of a function that calls another one in a file of its own, at line 31, for 2 of 3 ms.
+r = made.trace { no_device = true }
 r:python("train.py(3): <module>", 0, 4000, "train.py:3")
 r:python("train.py(30): step", 0, 3000, "train.py:5")
 r:python("json/decoder.py(340): decode", 500, 2000, "train.py:31") -- of Python's own library
@@ -87,7 +111,7 @@ for _, case in ipairs {
     { "logging", "QueueHandler", "logging/__init__.py(1479): info" },
     { "tqdm", "every N steps", "/usr/lib/python3/site-packages/tqdm/std.py(1231): update" },
     { "gc.collect", "no gc.collect() in the loop", "<built-in function collect>" },
-    { "matplotlib", "draw every N steps", "/dist-packages/matplotlib/figure.py(3300): savefig" },
+    { "matplotlib", "draw every N steps", "/dist-packages/matplotlib/figure.py(33): savefig" },
     { "import", "before the loop", "<frozen importlib._bootstrap>(1165): _find_and_load" },
 } do
     r = made.trace { no_device = true }

@@ -271,14 +271,14 @@ older:python("/home/me/net.py(12): forward", 95, 190)
 older:python("torch/nn/functional.py(9): linear", 99, 180)
 older:op("aten::item", 100, 100)
 older:call("cudaStreamSynchronize", 110, 50)
-t.is({ sourced(older).file, sourced(older).line }, { "/home/me/net.py", 12 },
-    "without such lines the function's own, of the user's code")
+t.is({ sourced(older).file, sourced(older).line }, { "/home/me/net.py", -12 },
+    "without such lines one of the function's own, of the user's code")
 local function stack_of(p, name)
     for _, row in ipairs(p:rows { group = "stack" }) do
         if row.name == name then return row.stack end
     end
 end
-t.is(stack_of(load(older), "aten::item"), "/home/me/net.py:12 (forward)",
+t.is(stack_of(load(older), "aten::item"), "/home/me/net.py:12+ (forward)",
     "with its name")
 local nested_in = made.trace()
 nested_in:python("a.py(1): <module>", 80, 300, "<frozen runpy>:88")
@@ -290,14 +290,14 @@ nested_in:op("aten::item", 100, 100)
 nested_in:call("cudaStreamSynchronize", 110, 50)
 local in_functions = load(nested_in)
 t.is(stack_of(in_functions, "aten::item"),
-    "b.py:7 (forward) < b.py:4 < a.py:15 (main) < a.py:40",
+    "b.py:7+ (forward) < b.py:4 < a.py:15 (main) < a.py:40",
     "a line's function is the innermost in its file; a name that is no word is left out")
 in_functions:save(folder .. "/functions.gz")
 t.is(g.profile.load(folder .. "/functions.gz"):rows { group = "stack" },
     in_functions:rows { group = "stack" }, "a saved profile keeps them")
 in_functions:folded(folder .. "/functions.folded")
 local folded <close> = io.open(folder .. "/functions.folded")
-t.ok(folded:read "a":find("a.py:15 (main);b.py:4;b.py:7 (forward);aten::item", 1, true),
+t.ok(folded:read "a":find("a.py:15 (main);b.py:4;b.py:7+ (forward);aten::item", 1, true),
     "folded, too")
 local modules = made.trace()
 modules:python("net.py(20): step", 80, 300, "net.py:40")

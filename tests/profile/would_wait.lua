@@ -120,7 +120,7 @@ t.is(counted(of_torch.reads), { ["aten::item"] = 1, ["aten::is_nonzero"] = 1, ["
 t.ok(tostring(of_torch):find("total += loss.detach()", 1, true), "with PyTorch's advice",
     tostring(of_torch))
 t.ok(tostring(of_torch):find("copies by to() and cpu(), and tolist(), which", 1, true)
-    and tostring(of_torch):find("the first of its function", 1, true), "and what is not told")
+    and tostring(of_torch):find("the first line of its function", 1, true), "and what is not told")
 r:kernel("k", 340, 5, r:call("cudaLaunchKernel", 335, 2))
 t.is(#read(r).reads, 0, "none where the trace has a device's work: what waits is measured")
 -- A machine without a device has no waits to know of; one whose devices were not recorded may.

@@ -50,7 +50,8 @@ static bool read_without(options *o, const char *text) {
             if (gp_sync_watched((gp_why)why)) o->w.without_whys |= 1u << why;
         return true;
     }
-    long line = colon ? strtol(colon + 1, NULL, 10) : 0;
+    char *end = NULL;
+    long line = colon ? strtol(colon + 1, &end, 10) : 0;
     size_t len = colon ? (size_t)(colon - text) : 0;
     if (o->w.nwithout == LINES) return gp_fail("whatif: without: more than %d lines", LINES);
     if (line < 1 || !len || len >= sizeof o->file[0]) {
@@ -59,7 +60,8 @@ static bool read_without(options *o, const char *text) {
     }
     memcpy(o->file[o->w.nwithout], text, len);
     o->file[o->w.nwithout][len] = 0;
-    o->line[o->w.nwithout] = (gp_whatif_line){o->file[o->w.nwithout], (int)line, NULL};
+    o->line[o->w.nwithout] =
+        (gp_whatif_line){o->file[o->w.nwithout], *end == '+' ? -(int)line : (int)line, NULL};
     o->w.nwithout++;
     return true;
 }
@@ -174,8 +176,8 @@ static void check_found(lua_State *L, const gp_prof *p, const options *o) {
                 "see prof:savings()",
                 o->line[i].what);
         else
-            luaL_error(L, "whatif: without: no wait at %s:%d is on the record: see prof:savings()",
-                       o->line[i].file, o->line[i].line);
+            luaL_error(L, "whatif: without: no wait at %s:%s is on the record: see prof:savings()",
+                       o->line[i].file, gp_line_text(o->line[i].line, (char[13]){0}));
     }
 }
 

@@ -147,8 +147,8 @@ bool gp_kineto_is_loader(const char *name);
 /* Whether an op's only work on the device is its memory. */
 bool gp_kineto_makes_memory(const char *op);
 
-/* "train.py(12): step" as a stack of one frame; NULL where it is none of the user's code, and
- * without memory, where k has failed. */
+/* "train.py(12): step" as a stack of one frame, with line -12; NULL where it is none of the user's
+ * code, and without memory, where k has failed. */
 const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n);
 /* s without its line, which becomes 0. NULL without memory, where k has failed. */
 const gp_stack *gp_kineto_without_line(kineto *k, const gp_stack *s);

@@ -1,6 +1,7 @@
 /* Where the script was outside of ops and calls, by the frames of Python around: each stretch of
  * time in one function and line becomes a sample that stands for as many ns. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/load/kineto/builder.h"
@@ -35,10 +36,10 @@ static const char *name_of(kineto_builder *b, const kineto_event *function) {
     const gp_frame *frame = &function->stack->frame[0];
     const char *name = strstr(function->name, "): ");
     char text[400];
-    char line[12];
+    char line[13];
     bool module = name && !strcmp(name + 3, "<module>"); /* it has no line of its own */
     int n = snprintf(text, sizeof text, "%s (%s%s%s)", name ? name + 3 : "?", frame->file,
-                     module ? "" : ":", module ? "" : gp_line_text(frame->line, line));
+                     module ? "" : ":", module ? "" : gp_line_text(abs(frame->line), line));
     n = n < (int)sizeof text ? n : (int)sizeof text - 1;
     const char *kept = gp_intern_add(b->p->names, text, (size_t)n);
     if (!kept) kineto_no_memory(b);

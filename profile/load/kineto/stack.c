@@ -79,6 +79,16 @@ static bool read_frame(kineto *k, const char *p, size_t n, gp_frame *to) {
     return true;
 }
 
+/* The same where the line is the function's first: which of its lines runs is not known. A module's
+ * first says nothing. */
+static bool read_function(kineto *k, const char *p, size_t n, gp_frame *to) {
+    static const char module[] = ": <module>";
+    size_t m = sizeof module - 1;
+    if (!read_frame(k, p, n, to)) return false;
+    to->line = n >= m && !memcmp(p + n - m, module, m) ? 0 : -to->line;
+    return true;
+}
+
 /* Reads "FILE:LINE". */
 static bool read_line(kineto *k, const char *p, size_t n, gp_frame *to) {
     const char *colon = memrchr(p, ':', n);
@@ -112,11 +122,7 @@ const gp_stack *gp_kineto_without_line(kineto *k, const gp_stack *s) {
 }
 
 const gp_stack *gp_kineto_frame(kineto *k, const char *text, size_t n) {
-    static const char module[] = ": <module>"; /* whose first line is none that did something */
-    size_t m = sizeof module - 1;
-    const gp_stack *s = one(k, text, n, read_frame);
-    bool is_module = s && n >= m && !memcmp(text + n - m, module, m);
-    return is_module ? gp_kineto_without_line(k, s) : s;
+    return one(k, text, n, read_function);
 }
 
 const gp_stack *gp_kineto_line(kineto *k, const char *text, size_t n) {

@@ -115,7 +115,8 @@ local function between(a, b)
     local x, y = a and place(a), b and place(b)
     if x == y and x then return "between two ops of " .. x end
     if x and y then
-        return ("between %s and %s"):format(x, a.file and a.file == b.file and b.line or y)
+        local same = a.file and a.file == b.file
+        return ("between %s and %s"):format(x, same and fit.line(b.line) or y)
     end
     return x and "after " .. x or y and "before " .. y or "no op"
 end

@@ -129,7 +129,7 @@ end
 local function frames_of(row)
     local frames = {}
     if row.stack then
-        for place, fn in (row.stack .. " < "):gmatch "(.-:%d+)( ?%(?[%w_]*%)?) < " do
+        for place, fn in (row.stack .. " < "):gmatch "(.-:[%d?]+%+?)( ?%(?[%w_]*%)?) < " do
             table.insert(frames, 1, place .. fn)
         end
     end

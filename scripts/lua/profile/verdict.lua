@@ -72,7 +72,8 @@ local function place(row)
     if row.cause == "script" and not row.sampled then return between(row) end
     if DEVICE[row.cause] then return row.name and fit.shorten(fit.safe(row.name), NAME) end
     local line = at(row.file, row.line)
-    if line and row.name and row.name:find(("(%s)"):format(line), 1, true) then line = nil end
+    local own = line and line:gsub(":%?$", ""):gsub("%+$", "") -- its function's
+    if own and row.name and row.name:find(("(%s)"):format(own), 1, true) then line = nil end
     return line and row.name and ("%s at %s"):format(fit.safe(row.name), line)
         or line or row.name and fit.safe(row.name)
 end

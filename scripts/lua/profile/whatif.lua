@@ -13,7 +13,7 @@ local time, percent = fit.time, fit.percent
 
 -- Where a row is: its line, or what it is where no line is known.
 local function place(row)
-    return row.file and fit.safe(row.file) .. ":" .. row.line or fit.safe(row.what or "?")
+    return row.file and fit.place(fit.safe(row.file), row.line) or fit.safe(row.what or "?")
 end
 
 -- The rank that ended last of a job's ranks, which it sorts by their numbers.

@@ -3,6 +3,9 @@
 
 const list = v => Array.isArray(v) ? v : []; // an empty table of Lua is {}
 
+// A line's number; "8+" of one below 0, in the function that begins at 8; "?" of 0: not known.
+const lineText = line => line < 0 ? `${-line}+` : line || "?";
+
 function time(ns) {
     const abs = Math.abs(ns);
     if (abs >= 1e9) return (ns / 1e9).toFixed(3) + " s";

@@ -35,7 +35,7 @@ const NESTED = new Set(["op", "region", "wait", "copy", "call"]); // on a thread
 // A class of events, as the page uses it.
 function readClass(c, raw) {
     const [kind, name, file, line, place, why, stack, more, failed] = c;
-    const where = file ? `${clean(list(raw.files)[file - 1])}:${line}` : "";
+    const where = file ? `${clean(list(raw.files)[file - 1])}:${lineText(line)}` : "";
     const at = place ? list(raw.places)[place - 1] : null;
     return { kind, name: clean(name), where, why, more: clean(more), failed, nested: NESTED.has(kind), onDevice: ON_DEVICE.has(kind),
         hasId: WITH_ID.has(kind), hasBytes: WITH_BYTES.has(kind),
@@ -48,7 +48,7 @@ function readClass(c, raw) {
 function readStack(flat, files) {
     const frames = [];
     for (let i = 0; i < flat.length; i += 3)
-        frames.push(`${clean(files[flat[i] - 1])}:${flat[i + 1]}${flat[i + 2] ? ` (${clean(files[flat[i + 2] - 1])})` : ""}`);
+        frames.push(`${clean(files[flat[i] - 1])}:${lineText(flat[i + 1])}${flat[i + 2] ? ` (${clean(files[flat[i + 2] - 1])})` : ""}`);
     return frames;
 }
 

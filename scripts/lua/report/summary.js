@@ -88,7 +88,7 @@ function advice() {
     if (data.no_savings) return [head, make("p", {}, "No prediction: " + clean(data.no_savings))];
     if (!savings.length) return [head, make("p", {}, list(data.savings).length ? "The waits on the record cost nothing: leaving them out saves no time." : "No wait that a script can avoid is on the record.")];
     const items = savings.map(s => {
-        const where = s.file ? `${clean(s.file)}:${s.line}` : clean(s.what);
+        const where = s.file ? `${clean(s.file)}:${lineText(s.line)}` : clean(s.what);
         return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times${s.file ? ` (${clean(s.what)})` : ""}, ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}`), `, ${percent(s.saves, data.wall)}.`,
             sourceOf(where) ? make("code", {}, sourceOf(where)) : null, s.advice ? make("div", {}, "Instead: " + clean(s.advice)) : null);
     });

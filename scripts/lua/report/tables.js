@@ -87,7 +87,7 @@ function showWaits(record) {
         return;
     }
     if (data.waits) { showForeignWaits(list(data.waits)); return; }
-    const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${s.line}`, s.saves]));
+    const rows = waitsByLine(record), saving = new Map(list(data.savings).map(s => [`${clean(s.file)}:${lineText(s.line)}`, s.saves]));
     const saved = row => saving.get(row.where) || 0;
     const columns = [
         { head: "line", words: "text", value: placeOf, text: r => pressable(placeOf(r), sourceOf(r.where), () => setFilter({ line: r.where })) },

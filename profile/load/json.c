@@ -155,35 +155,40 @@ bool gp_json_int(gp_json *j, int64_t *value) {
 }
 
 /* A number with an exponent, or with more digits than fit. */
-static bool milli_of_double(gp_json *j, const char *end, int64_t *value) {
-    double v = strtod(j->at, NULL) * 1000;
+static bool scaled_double(gp_json *j, const char *end, int decimals, int64_t *value) {
+    double v = strtod(j->at, NULL) * pow(10, decimals);
     if (!(fabs(v) < 9e18)) return gp_json_fail(j, "a time that does not fit in 64 bits");
     *value = llround(v);
     j->at = end;
     return true;
 }
 
-bool gp_json_milli(gp_json *j, int64_t *value) {
+/* A number times a power of ten, rounded. */
+static inline bool scaled(gp_json *j, int decimals, int64_t *value) {
     bool negative = gp_json_peek(j) == '-';
     const char *end = j->failed ? NULL : number_end(j->at), *p = j->at + negative;
     int64_t v = 0;
     int digits = 0;
     if (!end) return unexpected(j, "a number");
     for (; is_digit(*p); p++)
-        if (!push_digit(&v, *p - '0')) return milli_of_double(j, end, value);
+        if (!push_digit(&v, *p - '0')) return scaled_double(j, end, decimals, value);
     if (*p == '.')
-        for (p++; is_digit(*p) && digits < 3; p++, digits++)
-            if (!push_digit(&v, *p - '0')) return milli_of_double(j, end, value);
+        for (p++; is_digit(*p) && digits < decimals; p++, digits++)
+            if (!push_digit(&v, *p - '0')) return scaled_double(j, end, decimals, value);
     bool up = is_digit(*p) && *p >= '5';
     while (is_digit(*p)) p++;
-    if (p != end) return milli_of_double(j, end, value);
-    for (; digits < 3; digits++)
-        if (!push_digit(&v, 0)) return milli_of_double(j, end, value);
+    if (p != end) return scaled_double(j, end, decimals, value);
+    for (; digits < decimals; digits++)
+        if (!push_digit(&v, 0)) return scaled_double(j, end, decimals, value);
     v += up;
     *value = negative ? -v : v;
     j->at = end;
     return true;
 }
+
+bool gp_json_milli(gp_json *j, int64_t *value) { return scaled(j, 3, value); }
+
+bool gp_json_micro(gp_json *j, int64_t *value) { return scaled(j, 6, value); }
 
 /* ---- other values ---- */
 

@@ -50,6 +50,8 @@ bool gp_json_string(gp_json *j, gp_json_text *text);
 bool gp_json_int(gp_json *j, int64_t *value);
 /* A number times 1000, rounded: microseconds as nanoseconds, exactly. */
 bool gp_json_milli(gp_json *j, int64_t *value);
+/* A number times 1,000,000, rounded. */
+bool gp_json_micro(gp_json *j, int64_t *value);
 bool gp_json_bool(gp_json *j, bool *value);
 /* Reads over one value, of at most 512 levels. */
 bool gp_json_skip(gp_json *j);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HALF = 500 }; /* thousandths of a block */
+enum { HALF = 500000, BLOCK = 1000000 }; /* in millionths of a block */
 
 /* The place of that kernel, or the free one for it. */
 static gp_wave *slot_of(const gp_waves *w, const char *kernel) {
@@ -44,7 +44,7 @@ bool gp_waves_add(gp_prof *p, const char *kernel, uint64_t ns, int64_t blocks, i
     gp_wave run = {.kernel = kernel, .geometry = geometry, .longest = ns};
     double time = (double)ns;
     bool filled = blocks >= 0 && occupancy >= 0 && (occupancy || blocks < HALF);
-    if (blocks >= 0) run.ns = time, run.blocks = time * (double)blocks / 1000;
+    if (blocks >= 0) run.ns = time, run.blocks = time * (double)blocks / BLOCK;
     if (blocks >= 0 && blocks < HALF) run.small = time;
     if (filled) run.occupied = time, run.occupancy = time * (double)occupancy / 100;
     return gp_waves_join(p, &run);

@@ -32,7 +32,7 @@ typedef struct gp_waves {
     size_t slots, n;
 } gp_waves;
 
-/* Adds a run of that kernel. blocks per multiprocessor in thousandths, below 0: not known;
+/* Adds a run of that kernel. blocks per multiprocessor in millionths, below 0: not known;
  * occupancy in percent, likewise; geometry: interned, NULL: not known. Kineto writes 0 % where it
  * cannot tell how many blocks a multiprocessor holds; half a block of a single warp would be 1 %.
  * False when out of memory. */

@@ -1,5 +1,7 @@
-"""Compares what gpush analyze --json says of traces with HolisticTraceAnalysis: a line for each
-figure, the name, gpush's, HTA's and 1 where they differ by more than 1 %, separated by tabs."""
+"""Compares what gpush analyze --json says of traces with HolisticTraceAnalysis, and with
+TensorBoard's plug-in where it is there: a line for each figure, the name, gpush's, the other's and
+1 where they differ by more than 1 %, separated by tabs."""
+import gzip
 import json
 import logging
 import os
@@ -75,6 +77,35 @@ def kernels(got, trace):
         yield f"{name[:50]}: mean, us", us(row, "device") / row["count"], its["mean (us)"]
 
 
+def tensorboard(got, path):
+    try:
+        from torch_tb_profiler.profiler import kernel_parser, trace
+    except ImportError:
+        return
+    with (gzip.open if path.endswith(".gz") else open)(path) as file:
+        data = [e for e in json.load(file)["traceEvents"] if e.get("cat") != "forward_backward"]
+    parser = kernel_parser.KernelParser()
+    parser.parse_events([e for e in (trace.create_event(d, False) for d in data) if e])
+    mine = {row["name"]: row for row in got["kernels"]}
+    for name, its in parser.kernel_stat.iterrows():
+        row = mine.get(name, {})
+        for what, figure, want in (("runs", row.get("count", 0), its["count"]),
+                                   ("blocks per SM", row.get("blocks_per_sm", 0),
+                                    its["blocks_per_sm"]),
+                                   ("occupancy, %", 100 * row.get("occupancy", 0),
+                                    its["occupancy"])):
+            yield f"TensorBoard: {name[:50]}: {what}", figure, want
+    all_ns = sum(device["kernel_ns"] for device in got["devices"])
+    yield ("TensorBoard: on tensor cores, %", 100 * got["tensor_core_ns"] / all_ns,
+           100 * parser.tc_used_ratio)
+
+
+def compare(name, figures):
+    for what, mine, its in figures:
+        off = int(abs(mine - its) > 0.01 * abs(its) + 1e-6)
+        print(f"{name}: {what}\t{mine:.10g}\t{its:.10g}\t{off}")
+
+
 def main(gpush, *paths):
     for path in paths:
         got = json.loads(subprocess.check_output(
@@ -83,9 +114,8 @@ def main(gpush, *paths):
                               include_last_profiler_step=True)
         name = os.path.basename(path).split(".")[0]
         for part in (devices, streams, launches, kernels):
-            for what, mine, its in part(got, trace):
-                off = int(abs(mine - its) > 0.01 * abs(its) + 1e-6)
-                print(f"{name}: {what}\t{mine:.10g}\t{its:.10g}\t{off}")
+            compare(name, part(got, trace))
+        compare(name, tensorboard(got, path))
 
 
 main(*sys.argv[1:])

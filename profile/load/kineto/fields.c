@@ -25,10 +25,10 @@ bool kineto_read_int(kineto *k, int64_t *to) {
     return true;
 }
 
-/* A number in thousandths; anything else is read over. */
-static bool read_milli(kineto *k, int64_t *to) {
+/* A number in millionths; anything else is read over. */
+static bool read_micro(kineto *k, int64_t *to) {
     char first = gp_json_peek(k->j);
-    return first >= '0' && first <= '9' ? gp_json_milli(k->j, to) : gp_json_skip(k->j);
+    return first >= '0' && first <= '9' ? gp_json_micro(k->j, to) : gp_json_skip(k->j);
 }
 
 /* The same, also below 0; of anything else, and out of range, f->wrong is its name. */
@@ -95,14 +95,14 @@ static bool read_arg(kineto *k, const gp_json_text *key, kineto_fields *f) {
         if (GP_JSON_IS(key, "Device Type")) return kineto_read_int(k, &f->type);
         break;
     case 13:
-        if (GP_JSON_IS(key, "blocks per SM")) return read_milli(k, &f->blocks);
+        if (GP_JSON_IS(key, "blocks per SM")) return read_micro(k, &f->blocks);
         if (GP_JSON_IS(key, "shared memory")) return kineto_read_int(k, &f->shared);
         break;
     case 20:
         if (GP_JSON_IS(key, "registers per thread")) return kineto_read_int(k, &f->registers);
         break;
     case 25:
-        if (GP_JSON_IS(key, "est. achieved occupancy %")) return read_milli(k, &f->occupancy);
+        if (GP_JSON_IS(key, "est. achieved occupancy %")) return read_micro(k, &f->occupancy);
         break;
     case 14:
         if (GP_JSON_IS(key, "wait_on_stream")) return kineto_read_int(k, &f->waits_for);

@@ -34,7 +34,7 @@ typedef struct kineto_event {
     int64_t bytes;                 /* SYNC: the stream that is waited for, below 0: not given */
     int64_t at; /* MEMORY: bytes in use afterwards; CALL, OP: the id in the record; SYNC: the
                    correlation of the call that recorded the event, KERNEL: blocks per
-                   multiprocessor, in thousandths, -1: not given */
+                   multiprocessor, in millionths, -1: not given */
     int thread; /* of the host */
     int device, stream;
     uint8_t kind;

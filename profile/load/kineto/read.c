@@ -127,7 +127,8 @@ static int32_t counted(int64_t v) { return v < 0 || v > INT32_MAX ? -1 : (int32_
 
 static bool set_waves(kineto *k, kineto_event *e, const kineto_fields *f) {
     e->at = f->blocks;
-    e->occupancy = f->occupancy < 0 || f->occupancy > 100000 ? -1 : (int8_t)(f->occupancy / 1000);
+    bool known = f->occupancy >= 0 && f->occupancy <= 100 * 1000000;
+    e->occupancy = known ? (int8_t)(f->occupancy / 1000000) : -1;
     gp_geometry g = {.registers = counted(f->registers), .shared = counted(f->shared)};
     for (int i = 0; i < 3; i++) g.grid[i] = counted(f->grid[i]), g.block[i] = counted(f->block[i]);
     if (g.grid[0] < 0 && g.registers < 0) return true;

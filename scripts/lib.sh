@@ -249,21 +249,41 @@ cuda_cards() {
     esac | tr '\n' ';' | sed 's/;*$//'
 }
 
+# What a build of the plug-in depends on beside the sources and the cards: compilers, with dates.
+toolkit() {
+    for tool in "$(command -v nvcc)" "${CUDA_PATH-}/bin/nvcc" /usr/local/cuda/bin/nvcc \
+        "$(command -v g++)"; do
+        [ ! -e "$tool" ] || ls -lL "$tool"
+    done
+    echo "cudnn.h in ${CUDNN_HOME-}, nccl.h in ${NCCL_HOME-}"
+}
+
 # build_cuda [CARDS]: builds the plug-in, and says in build/cuda/status how it ended; false where it
-# could not be built. A second one at the same time does nothing.
+# could not be built, and then build/cuda/.tried has with what. A second one at the same time waits;
+# with $beside set it does nothing.
 build_cuda() {
     dir=$root/build/cuda
-    mkdir -p "$dir/lib" && exec 8>>"$dir/.lock" && flock -n 8 || return 0
+    mkdir -p "$dir/lib" 2>/dev/null && (: >>"$dir/.lock") 2>/dev/null && [ -w "$dir" ] || {
+        say "the CUDA plug-in is not built: cannot write to $dir; does it belong to another user?"
+        return 1
+    }
+    exec 8>>"$dir/.lock"
+    if ! flock -n 8; then
+        [ -z "${beside-}" ] || return 0
+        say "another build of the CUDA plug-in is running (build/cuda/log); waiting for it"
+        flock 8
+    fi
+    rm -f "$dir/.told"
     echo "the CUDA plug-in is being built" >"$dir/status"
     cards=${GPUSH_CUDA_CARDS-$(cuda_cards "${1-}")}
     build_log=$dir/log
     if ! step cmake -S "$root" --preset cuda -DGPUSH_CUDA_CARDS="$cards"; then
-        why="CMake failed, see build/cuda/log"
+        why="CMake failed"
     elif why=$(sed -n 's/^GPUSH_CUDA_BUILT:[A-Z]*=//p' "$dir/CMakeCache.txt") &&
         [ "$why" != yes ]; then
-        why=${why:-"CMake does not say why (build/cuda/log)"}
+        why=${why:-"CMake does not say why"}
     elif ! step cmake --build "$dir" --target plugins; then
-        why="its compilation failed, see build/cuda/log"
+        why="its compilation failed"
     else
         why=
         mkdir -p "$root/build/default/lib"
@@ -274,11 +294,11 @@ build_cuda() {
         done
     fi
     unset build_log
-    : >"$dir/.tried"
+    { [ -z "$why" ] || toolkit; } >"$dir/.tried"
     if [ -z "$why" ]; then
         echo "the CUDA plug-in is built: the next gpush uses the card" >"$dir/status"
     else
-        echo "the CUDA plug-in could not be built: $why" >"$dir/status"
+        echo "the CUDA plug-in could not be built: $why (build/cuda/log)" >"$dir/status"
     fi
     exec 8>&-
     [ -z "$why" ]

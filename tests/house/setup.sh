@@ -113,6 +113,20 @@ tap_is "$wants" cmake "Lua and OpenBLAS are found by pkg-config, whatever their 
 rm "$bin/dnf" "$bin/pkg-config"
 ln -s "$(command -v pkg-config)" "$bin/pkg-config"
 
+# Folders in which CMake, Ninja or a compiler would fail, in one sentence; and such as do no harm.
+for c in ';' '#' '$' '`' '"' "'" '&' '(' ')' ',' '|' '<' '>' '[' ']' '\\' $'\n' $'\t'; do
+    mkdir -p "$scratch/odd/x${c}y/scripts" && cp "$root/scripts/system" "$scratch/odd/x${c}y/scripts/"
+    for shell in sh bash; do
+        got=$($shell "$scratch/odd/x${c}y/scripts/system" 2>&1)
+        tap_is "$?|${got%%:*}" "1|gpush cannot be built where a folder's name has any of ; # \$ \` \" ' & ( ) , | < > [ ] \\ or a control character" \
+            "a folder with $(printf %q "$c"), by $shell"
+    done
+done
+for c in ' ' ü % = + ~ @ : '{' '!' '^' '*' '?'; do
+    mkdir -p "$scratch/odd/x${c}y/scripts" && cp "$root/scripts/system" "$scratch/odd/x${c}y/scripts/"
+    tap_is "$(sh "$scratch/odd/x${c}y/scripts/system" 2>&1; echo $?)" 0 "a folder with '$c'"
+done
+
 # Other systems, in one sentence, from one file.
 refused() { # what uname says, and what gpush does
     stand_in uname <<<$'#!/bin/sh\necho '"$1"
@@ -219,7 +233,42 @@ tap_is "$out|$(grep -o 'CARDS=.*' "$log")" "<x>|CARDS=75;100" "for other cards w
 touch "$tree/no_toolkit"
 start --cuda x
 tap_is "$status|$out" "0|<x>" "without a toolkit the program starts"
-says "the CUDA plug-in could not be built: CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed" "and says why there is no plug-in"
+failure="gpush: the CUDA plug-in could not be built: CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed (build/cuda/log); scripts/gpush --cuda tries it again"
+tap_is "$err" "$failure" "and says why there is no plug-in"
+start x
+tap_is "$out|$err|$(cat "$log")" "<x>||" "said once, and not tried again with that toolkit"
+rm -f "$tree/build/cuda/.told"
+start x
+tap_is "$out|$err|$(cat "$log")" "<x>|$failure|" "the next gpush says it where nobody did"
+mkdir -p "$scratch/toolkit/bin" && : >"$scratch/toolkit/bin/nvcc"
+rm -f "$tree/no_toolkit"
+export CUDA_PATH=$scratch/toolkit
+start x
+says "building the CUDA plug-in meanwhile" "with another toolkit it is tried again"
+for _ in {1..100}; do [ -s "$tree/build/cuda/.tried" ] || break; sleep 0.1; done
+built "the CUDA plug-in is built: the next gpush uses the card" "and built"
+start x
+tap_is "$out|$err|$(cat "$log")" "<x>||" "which is the end of it"
+unset CUDA_PATH
+# Another build of it at the same time.
+(flock 8; touch "$scratch/held"; sleep 1) 8>>"$tree/build/cuda/.lock" &
+until [ -e "$scratch/held" ]; do sleep 0.1; done
+start --cuda x
+tap_is "$out|$err" "<x>|gpush: another build of the CUDA plug-in is running (build/cuda/log); waiting for it" "--cuda says what it waits for"
+wait
+# A tree of another user, for whom nothing is built.
+if [ "$(/usr/bin/id -u)" = 0 ] && [[ $scratch == "$TMPDIR"/* ]] && command -v runuser >/dev/null && runuser -u nobody -- test -x "$root/scripts/gpush"; then
+    chmod 755 "$scratch" "$TMPDIR"
+    rm "$tree/build/cuda/.tried"
+    theirs() { (cd / && log=/dev/null PATH=$bin runuser -u nobody -- "$tree/scripts/gpush" "$@" 2>&1); }
+    ln -sf "$(command -v runuser)" "$bin/runuser"
+    tap_is "$(theirs x)" "<x>" "in another user's tree nothing is said to be built"
+    tap_is "$(theirs --cuda x)" "gpush: the CUDA plug-in is not built: cannot write to $tree/build/cuda; does it belong to another user?
+<x>" "and --cuda says why not"
+else
+    tap_skip "another user's tree: needs root and runuser"
+    tap_skip "and --cuda there"
+fi
 stand_in nvidia-smi <<<$'#!/bin/sh\necho "NVIDIA-SMI has failed because it could not communicate"\nexit 9'
 tap_is "$(PATH=$bin:$PATH; cd "$tree" || exit; root=$tree; . scripts/lib.sh; cuda_cards)" "" "what nvidia-smi says of its failure is no card"
 rm "$bin/nvidia-smi"

@@ -78,6 +78,24 @@ tap_ok $? "a wheel in an environment: by its Python" "$(line plug-in)"
 mv "$in" "$here/in"
 in=$here/in
 
+# ---- a clone: how the CUDA plug-in's build went ----
+mkdir -p clone/build/{default,cuda} clone/scripts
+cp "$GPUSH_BUILD/gpush" clone/build/default/ && cp "$GPUSH_ROOT/scripts/gpush" clone/scripts/ && : >clone/CMakeLists.txt
+cp -r "$GPUSH_ROOT"/scripts/{lua,labs,python} clone/scripts/ && cp -r "$GPUSH_BUILD/lib" clone/build/default/
+in_clone() { # STATUS LINES NAME
+    echo "$1" >clone/build/cuda/status
+    tap_is "$(clone/build/default/gpush doctor 2>&1 | grep -A1 '^..  build  ' | sed -E 's/^(..)  [^ ]+ +/\1 /; s/^ {17}/     /' | head -n "$(wc -l <<<"$2")")" "$2" "$3"
+}
+failed="the CUDA plug-in could not be built: its compilation failed (build/cuda/log)"
+in_clone "$failed" "-- $failed
+     scripts/gpush --cuda tries it again" "a build that failed"
+in_clone "the CUDA plug-in is being built" "-- the CUDA plug-in is being built" "one that runs"
+in_clone "the CUDA plug-in is built: the next gpush uses the card" "" "one that is done needs no line"
+rm clone/scripts/lua/nearest.lua
+tap_is "$(clone/build/default/gpush doctor 2>&1 | sed -n '/^!!  files/{n;s/^ *//;p}')" \
+    "git -C $here/clone checkout -- scripts && cmake --build $here/clone/build/default" "a file that is gone from a clone"
+rm -r clone
+
 # ---- the compiler ----
 mkdir bin
 if grep -q '^CMAKE_C_COMPILER:[A-Z]*=.*clang' "$GPUSH_BUILD/CMakeCache.txt" || ! grep -q '^GPUSH_CAPTURE:BOOL=ON' "$GPUSH_BUILD/CMakeCache.txt"; then

@@ -139,7 +139,7 @@ end
 
 -- Between two ops of one line rank 1 is in prepare() for 400 us, which its frames say: 350 of these
 -- are its own.
-local function prepared(rank)
+local function prepared(rank, call)
     local r = made.trace { rank = rank, device = rank, pid = 70 + rank }
     r:python("ddp.py(1): <module>", 0, 2000)
     for k = 0, 1 do
@@ -147,6 +147,7 @@ local function prepared(rank)
         local late = k == 1 and rank == 1 and 400 or 0
         if late > 0 then
             r:python("ddp.py(4): prepare", at, late, "ddp.py:9")
+            if call then r:python(call, at, 350, "ddp.py:5") end
             r:op("aten::rand", at + 350, 50)
         end
         r:op("c10d::allreduce_", at + late + 10, 20, nil)
@@ -158,5 +159,9 @@ end
 local reduce = ranks(prepared(0), prepared(1)):collectives()[1]
 t.is({ reduce.last, reduce.late, reduce.meanwhile, reduce.excess },
     { 1, 400000, "prepare (ddp.py:4)", 350000 }, "the function that made it late")
+local sleep = "<built-in function sleep>"
+reduce = ranks(prepared(0), prepared(1, sleep)):collectives()[1]
+t.is({ reduce.meanwhile, reduce.excess }, { "time.sleep at ddp.py:5", 350000 },
+    "or what a library did for its line")
 
 t.done()

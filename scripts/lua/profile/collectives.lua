@@ -55,6 +55,14 @@ local function op_of(r, e)
     return call and call.kind == "op" and call or e
 end
 
+-- "prepare (ddp.py:4)", or what a library does for a line: "time.sleep at ddp.py:5".
+local function script_name(e)
+    local at = e.file and place(e)
+    local own = at and at:gsub("%+$", "") -- a function's, which its name has already
+    return at and not e.name:find(("(%s)"):format(own), 1, true) and e.name .. " at " .. at
+        or e.name
+end
+
 local function sort_events(prof)
     local ranks, list = {}, {}
     for _, e in ipairs(prof:events()) do
@@ -69,7 +77,7 @@ local function sort_events(prof)
             to[#to + 1] = e
             r.longest = math.max(r.longest, e.stop - e.start)
         elseif e.kind == "sample" and prof.foreign then -- which stands for the time until its end
-            r.script[#r.script + 1] = { name = e.name, start = e.start + 1 - e.samples,
+            r.script[#r.script + 1] = { name = script_name(e), start = e.start + 1 - e.samples,
                 stop = e.start + 1 }
         elseif e.kind == "op" or e.kind == "wait" then
             r.host[#r.host + 1] = e

@@ -245,21 +245,44 @@ local function takes_number(name)
     return of_values[name] or kind == "binary" or kind == "reduce"
 end
 
+-- Whether the line makes the value of NumPy's functions, whose methods differ from PyTorch's.
+local function is_array(node)
+    node = known.bare(node)
+    local f = node[1] == "call" and node[2]
+    if node[1] == "binary" then return is_array(node[3]) or is_array(node[4]) end
+    if node[1] == "index" then return is_array(node[2]) end
+    local full = f and path(f)
+    if full and elsewhere.is_package(full, value_of) then
+        return elsewhere.keys(full)[2] ~= nil
+    end
+    return f and f[1] == "field" and (f[3] == "numpy" or is_array(f[2]))
+end
+local of_arrays = {}
+for name in ("mean std var max min ptp cumsum cumprod repeat dot nonzero take"):gmatch "%a+" do
+    of_arrays[name] = true
+end
+
 -- What a mean is taken of: NumPy's and masks as f64, of which there is one here.
 function translate.wide(node)
     local of, name = node, path(node)
+    if of[1] == "call" and of[2][3] == "double" then return node end
     while of[1] == "paren" do of = of[2] end
     local v = name and value_of(name)
     local whole = gpush.is_tensor(v) and not v:is_floating_point() or of[1] == "compare"
-        or of[1] == "call" and (of[2][3] == "numpy" or (path(of[2]) or ""):find "^np%.a")
+        or is_array(of)
     return whole and { "call", { "field", node, "double" }, {} } or node
 end
 
 local compares = { eq = true, ne = true, lt = true, le = true, gt = true, ge = true, equal = true,
     isin = true }
 
+local named_call
 local function method_call(node)
     local object, name, args = node[2][2], node[2][3], node[3]
+    if of_arrays[name] and node[2][1] == "field" and is_array(object) then
+        return named_call({ "call", { "name", "np." .. name }, { object, table.unpack(args) } },
+            "np." .. name)
+    end
     if object[1] == "string" and name == "format" and node[2][1] == "field" then
         return translate.formatting(object, args)
     end
@@ -326,7 +349,7 @@ local function labels_of(f)
 end
 
 -- The call of a function by its name, of a package or Python's own.
-local function named_call(node, full)
+function named_call(node, full)
     local args, last = node[3], full:match "[%w_]*$"
     if (full == "max" or full == "min") and args[1] and args[1][1] == "star" then
         args = { { "list", table.unpack(args) } }

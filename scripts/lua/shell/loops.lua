@@ -10,6 +10,7 @@ local path, counts = translate.path, require "shell.counts"
 local elsewhere = require "shell.elsewhere"
 local loops = {}
 local ZERO <const> = { "number", "0" }
+local UNORDERED <const> = "pairs goes through a table in any order"
 
 -- Whether the names in the trees are indices only, as in x[i].
 local function only_index(node, name, inside)
@@ -127,6 +128,9 @@ function element(over)
     if translate.is_index(over) then return kind(over) == "tensor" and "indices" or "index" end
     if kind(over) == "tensor" then return "tensor" end
     if called(of, "range") then return "values" end
+    if of[1] == "call" and of[2][3] == "split" and kind(of[2][2]) == "string" then
+        return "string"
+    end
     local f = of[1] == "call" and path(of[2])
     if f == "sorted" or f == "list" or f == "reversed" then return element(of[3][1]) end
     if f == "zip" or f == "enumerate" or of[1] == "call" and of[2][3] == "items" then
@@ -270,6 +274,7 @@ local function paired(targets, over, body)
     end
     method = over[1] == "call" and over[2][1] == "field" and over[2][3]
     local object = method and over[2][2]
+    if of_dict[method] then translate.note(UNORDERED) end
     if method == "items" or method == "keys" then
         return ("for %s in pairs(%s) do "):format(names, (emit(object))), body()
     elseif method == "values" and #over[3] == 0 then
@@ -303,6 +308,7 @@ local function listed(targets, over, body)
     if is_dataset(over) then return sampled(translate.unused "i", targets, over, body) end
     local v = over[1] == "name" and loops.value(over[2])
     if is_dict(over) then
+        translate.note(UNORDERED)
         return ("for %s in pairs(%s) do "):format(names, (emit(over))), body()
     end
     if io.type(v) then return ("for %s in %s:lines() do "):format(names, (emit(over))), body() end

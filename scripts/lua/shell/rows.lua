@@ -136,7 +136,9 @@ println|disp(X) = print(X)
 .items|.keys(X) = pairs(X)
 .values(L) = (function() local t = {} for _, v in pairs(L) do t[#t + 1] = v end return t end)()
 .get(X, SEP) = X[SEP]
+.get(X, N) = X[N]
 .get(X, SEP, Y) = X[SEP] == nil and Y or X[SEP]
+.get(X, N, Y) = X[N] == nil and Y or X[N]
 .update(X, **) = for k, v in pairs({**}) do X[k] = v end
 .update(L, X) = for k, v in pairs(X) do L[k] = v end
 .read(X) = X:read "a"

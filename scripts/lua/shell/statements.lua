@@ -118,6 +118,9 @@ local function value_at(list, values, k)
     local function part(of) return { "index", of, { { "number", tostring(k - 1) } } } end
     local of, f = values[1], values[1][1] == "call" and values[1][2]
     if translate.is_index(of) or translate.gives_indices(of) then return nil end
+    if f and f[3] == "split" and kind(f[2]) == "string" then
+        return { "raw", "", kind = "string" }
+    end
     if f and f[3] == "tolist" then return { "call", { "field", part(f[2]), "item" }, {} } end
     return known.member(part(of)) or of[1] == "name" and kind(of) == "tensor" and part(of) or nil
 end

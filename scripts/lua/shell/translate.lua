@@ -244,6 +244,7 @@ function kinds.index(node)
     if member then return kind(member) end
     local of = k == "table" and not part and require "shell.loops".element(node[2])
     if of == "values" or math.type(of) then return "number" end
+    if of == "string" then return of end
     return (k == "tensor" or k == "string" or part) and k or nil
 end
 function kind(node)
@@ -411,7 +412,7 @@ function write.field(node)
     end
     local of_str = object[2] == "str"
     if elsewhere.forms["." .. name] and object[1] == "name" and (of_str
-        or type(value_of(object[2])) == "table" and value_of(object[2])[name] == nil) then
+        or require "shell.loops".is_dict(object) and (value_of(object[2]) or {})[name] == nil) then
         local k = { "name", translate.unused "k" } -- key=d.get, key=str.lower
         local ok, text = pcall(emit, { "call", of_str and { "field", k, name } or node,
             { not of_str and k or nil } })

@@ -23,8 +23,9 @@ end
 -- ---- profiles ----
 
 local LISTS <const> = set [[sync waits devices queues savings critical_path idle verdict
-    key_averages collectives]]
--- The lists that print as text, but for collectives, which are of several ranks: tests/dist.
+    key_averages collectives launches]]
+-- The lists that print as text, but for collectives, which are of several ranks (tests/dist), and
+-- launches, of which these records have no calls (tests/profile/kernels.lua).
 local TEXTS <const> = set "sync waits devices queues savings critical_path idle verdict"
 local FILES <const> = set "folded speedscope trace report export_chrome_trace"
 -- rows and events are plain lists, of the profile's kind; whatif and on give profiles, save a file
@@ -147,10 +148,12 @@ local SHOWN <const> = set [[timeit compare sync.report sync.lines sync.events sy
     sync.budget sync.calls sync.warning profile.run profile.stop profile.load profile.schedule]]
 -- clock gives seconds of no work, progress the clock's time of a loop.
 local SILENT <const> = set [[ alive autocast capture clock clone cuda_setting current_stream
-    default_device default_dtype deterministic devices diverge empty_cache enable_grad fork fuse
+    default_device default_dtype deterministic devices diverge elementwise empty_cache enable_grad
+    fork fuse
     fuse_compile get_autocast_dtype get_rng_state grad heatmap help hist imshow inference
     is_autocast_enabled is_grad_enabled is_tensor is_terminal manual_seed memory no_grad ops plot
-    printoptions progress reset_peak set_rng_state stream synchronize tensor terminal threads wait
+    printoptions progress promote_types reduction reset_peak set_rng_state stream synchronize tensor
+    terminal threads wait
     sync.allow sync.async sync.baseline sync.error sync.finish sync.off sync.reset sync.selftest
     profile.record_function profile.region profile.start sim.cards sim.measured ]]
 local ops, composites = gpush.ops(), debug.getregistry()["gpush.composites"]
@@ -191,6 +194,7 @@ local WRITERS <const> = {
     ["scripts/lua/profile/usage.lua"] = "sync, waits, devices, queues",
     ["scripts/lua/profile/verdict.lua"] = "verdict", ["scripts/lua/profile/late.lua"] = "verdict",
     ["scripts/lua/profile/causes.lua"] = "verdict",
+    ["scripts/lua/report/init.lua"] = "the page's kind, in its head; tests/profile/report.lua",
     ["scripts/lua/profile/whatif.lua"] = "savings, critical_path, idle",
     ["bindings/api/profile/whatif.c"] = "prof.predicted, which prof.kind holds",
     ["profile/load/own_ranks.c"] = "prof.how: between clocks",

@@ -25,7 +25,7 @@ end
 local LISTS <const> = set [[sync waits devices queues savings critical_path idle verdict
     key_averages collectives launches]]
 -- The lists that print as text, but for collectives, which are of several ranks (tests/dist), and
--- launches, of which these records have no calls (tests/profile/kernels.lua).
+-- launches, of which these records have no calls (tests/profile/launches.lua).
 local TEXTS <const> = set "sync waits devices queues savings critical_path idle verdict"
 local FILES <const> = set "folded speedscope trace report export_chrome_trace"
 -- rows and events are plain lists, of the profile's kind; whatif and on give profiles, save a file

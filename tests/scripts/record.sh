@@ -27,6 +27,9 @@ record -m fine
 tap_is "$out" fine "-m runs a module"
 record -- sh -c 'exit 3'
 tap_is "$status" 3 "a command after --"
+record -- nosuch x
+tap_is "$status|$out|$err" "1||gpush record: there is no command 'nosuch' here" "one that is not there"
+record -- sh -c 'exit 3'
 says "no Python started that loads gpush's package" "which is no Python"
 record -- python3 -I fine.py
 says "no Python started that loads gpush's package" "an isolated Python, too"

@@ -31,6 +31,10 @@ for folder in lua/command lua/nn/module lua/help python/gpush_record labs lua/re
 gone "without one file" labs/svd.lua labs/svd.lua
 gone "without two of a folder" "labs/svd.lua, labs/text.lua" labs/svd.lua labs/text.lua
 gone "without python" "python/gpush_record/, python/sitecustomize.py" python
+mv "$share/python" kept
+tap_is "$("$in/bin/gpush" record x.py 2>&1)" \
+    "gpush record: cannot record: $share/python/sitecustomize.py is missing; gpush doctor says how to bring it back" "record says so, too"
+mv kept "$share/python"
 gone "without many" "labs/ddp.lua, labs/digits.lua, labs/grade.lua, labs/svd.lua, labs/text.lua, labs/verdict.lua, …" \
     labs/{ddp,digits,grade,svd,text,verdict}.lua lua/nearest.lua
 : >"$share/labs/svd.lua"

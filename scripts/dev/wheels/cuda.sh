@@ -2,13 +2,13 @@
 # shellcheck shell=bash disable=SC2154
 
 # NVIDIA's libraries that the plug-in opens, as packages of Python: with CUDA's version as theirs,
-# or with one of their own.
+# or with one of their own. Not NCCL: it serves many processes, whose plug-ins no wheel has.
 needs_cuda13="nvidia-cublas~=13.0 nvidia-cusolver~=12.0 nvidia-cusparse~=12.0 nvidia-cufft~=12.0
 nvidia-cuda-nvrtc~=13.0 nvidia-cuda-cupti~=13.0 nvidia-nvjitlink~=13.0
-nvidia-cudnn-cu13~=9.0 nvidia-nccl-cu13~=2.0"
+nvidia-cudnn-cu13~=9.0"
 needs_cuda12="nvidia-cublas-cu12~=12.4 nvidia-cusolver-cu12~=11.0 nvidia-cusparse-cu12~=12.0
 nvidia-cufft-cu12~=11.0 nvidia-cuda-nvrtc-cu12~=12.4 nvidia-cuda-cupti-cu12~=12.4
-nvidia-nvjitlink-cu12~=12.4 nvidia-cudnn-cu12~=9.0 nvidia-nccl-cu12~=2.0"
+nvidia-nvjitlink-cu12~=12.4 nvidia-cudnn-cu12~=9.0"
 most_cuda=45 # MiB
 
 # pack_cuda cuda12|cuda13 PLUGIN: the wheel of that plug-in.

@@ -62,6 +62,9 @@ local function program(given, args, at)
         end
         table.insert(args, at, python)
         if given["-m"] then table.insert(args, at + 1, "-m") end
+    elseif #lines_of("command -v " .. quoted(args[at])) == 0 then
+        command.say("there is no command '%s' here", args[at])
+        return nil
     end
     local words = {}
     for i = at, #args do words[#words + 1] = quoted(args[i]) end
@@ -148,6 +151,11 @@ if not command.may_write(given, { "--html", "--save", "--baseline", "--junit" },
 end
 if given["--json"] and given["--tap"] then
     return command.refuse "--json and --tap exclude each other"
+end
+local recorder = dir:gsub("/[^/]*$", "") .. "/python/sitecustomize.py"
+if not io.open(recorder) then
+    command.say("cannot record: %s is missing; gpush doctor says how to bring it back", recorder)
+    return false
 end
 local line = program(given, args, at)
 if not line then return false end

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/replay/timeline.h"
+#include "tensor/base/sort.h"
 
 static int by_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
@@ -43,7 +44,7 @@ static void find(const gp_run *run, int n, uint64_t *list,
     bool same = run->op->file || run->op->shapes || run->op->cost;
     if (n < 2 || !same) return;
     for (int i = 1; i < n; i++) list[i - 1] = run[i].ns;
-    qsort(list, (size_t)n - 1, sizeof *list, by_ns);
+    gp_sort(list, (size_t)n - 1, sizeof *list, by_ns);
     uint64_t usual = list[(n - 2) / 2], most = list[(n - 2) * 9 / 10];
     for (int i = 0; i <= (n - 1) / 10; i++) {
         if (run[i].ns < GP_SETUP_NS || run[i].ns / GP_FIRST_USE < most) return;
@@ -63,7 +64,7 @@ bool gp_find_first_runs(gp_run *run, int n, void (*found)(const gp_run *, uint64
                         void *with) {
     uint64_t *list = malloc(((size_t)n + 1) * sizeof *list);
     if (!list) return false;
-    qsort(run, (size_t)n, sizeof *run, by_likeness_and_time);
+    gp_sort(run, (size_t)n, sizeof *run, by_likeness_and_time);
     uint64_t first = UINT64_MAX;
     for (int i = 0, k; i < n; i = k) {
         if (!i || strcmp(run[i].op->name, run[i - 1].op->name) != 0)
@@ -113,7 +114,7 @@ static bool recur(const gp_run *run, int n, const gp_steps *s) {
 void gp_find_recurring(gp_run *run, int n, const gp_steps *s, void (*found)(const gp_run *, void *),
                        void *with) {
     if (s->t1 <= s->t0) return;
-    qsort(run, (size_t)n, sizeof *run, by_call_and_time);
+    gp_sort(run, (size_t)n, sizeof *run, by_call_and_time);
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && !by_call(&run[i], &run[k]);) k++;
         for (int j = i; recur(run + i, k - i, s) && j < k; j++) found(&run[j], with);

@@ -9,6 +9,7 @@
 
 #include "profile/replay/timeline.h"
 #include "profile/show/usage.h"
+#include "tensor/base/sort.h"
 
 /* An event of a thread that can be open. */
 typedef struct entry {
@@ -77,14 +78,17 @@ static bool opens(const builder *b, const gp_rec *r) {
 /* Whether an op computes something: of a trace only PyTorch's own do, but for those that make
  * memory or name what there is of it. */
 static bool computes(const builder *b, const char *name) {
-    static const char *const without[] = {
-        "aten::empty",   "aten::resize", "aten::as_strided", "aten::view",   "aten::_unsafe_view",
-        "aten::reshape", "aten::slice",  "aten::transpose",  "aten::select", "aten::expand",
-        "aten::permute", "aten::detach", "aten::unsqueeze",  "aten::alias",  "aten::squeeze"};
+    static const char aten[] = "aten::", *const without[] = {
+                                             "empty",        "resize",  "as_strided", "view",
+                                             "_unsafe_view", "reshape", "slice",      "transpose",
+                                             "select",       "expand",  "permute",    "detach",
+                                             "unsqueeze",    "alias",   "squeeze"};
     if (!b->t->p->foreign) return true;
+    if (strncmp(name, aten, sizeof aten - 1) != 0) return false;
+    name += sizeof aten - 1;
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (!strncmp(name, without[i], strlen(without[i]))) return false;
-    return !strncmp(name, "aten::", 6) && strcmp(name, "aten::t") != 0;
+        if (*name == *without[i] && !strncmp(name, without[i], strlen(without[i]))) return false;
+    return strcmp(name, "t") != 0;
 }
 
 static bool is_op(const entry *e) { return e->rec->kind == GP_REC_OP; }
@@ -118,7 +122,7 @@ static void gather(builder *b, const gp_track *track) {
                                    .own = end - r->t0,
                                    .idle = gp_timeline_idle(b->t, r->t0, end)};
     }
-    qsort(b->entry, (size_t)b->n, sizeof *b->entry, by_time);
+    gp_sort(b->entry, (size_t)b->n, sizeof *b->entry, by_time);
 }
 
 /* How long the host was in `part` from `from` to `to`, after step i, up to which it was in now. */
@@ -150,7 +154,7 @@ static bool median_call(const gp_timeline *t, uint64_t *ns) {
         const gp_rec *host = t->command[i].host;
         if (host && host->kind == GP_REC_CALL) list[n++] = gp_rec_end(t->p, host) - host->t0;
     }
-    if (n) qsort(list, (size_t)n, sizeof *list, compare_times);
+    if (n) gp_sort(list, (size_t)n, sizeof *list, compare_times);
     *ns = n ? list[n / 2] : 0;
     free(list);
     return list != NULL;
@@ -230,8 +234,8 @@ static bool is_memory(const char *call) {
 /* A call beside which no device worked, and which is long for the first time, or makes something.
  */
 static bool is_setup_call(const entry *e) {
-    bool sets_up = (e->own >= GP_SETUP_NS && e->fresh) || makes(e->rec->name);
-    return e->rec->kind == GP_REC_CALL && sets_up && 2 * e->idle > e->own && !e->recurs;
+    if (e->rec->kind != GP_REC_CALL || e->recurs || 2 * e->idle <= e->own) return false;
+    return (e->own >= GP_SETUP_NS && e->fresh) || makes(e->rec->name);
 }
 
 static void note_recurring(const gp_run *run, void *with) {
@@ -282,7 +286,7 @@ static int by_op(const void *a, const void *b) {
 static void find_first_uses(const builder *b, entry **op, int n) {
     if (n < 2) return;
     for (int i = 0; i < n; i++) b->own[i] = op[i]->own;
-    qsort(b->own, (size_t)n, sizeof *b->own, compare_times);
+    gp_sort(b->own, (size_t)n, sizeof *b->own, compare_times);
     uint64_t usual = b->own[(n - 1) / 2];
     for (int i = 0; i < n; i++) {
         bool first = i == 0 || op[i]->rec->shapes != op[i - 1]->rec->shapes;
@@ -335,7 +339,7 @@ static void find_setups(builder *b) {
     find_first_runs(b);
     for (int i = 0; i < b->n; i++)
         if (is_op(&b->entry[i])) b->op[n++] = &b->entry[i];
-    qsort(b->op, (size_t)n, sizeof(entry *), by_op);
+    gp_sort(b->op, (size_t)n, sizeof(entry *), by_op);
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && b->op[k]->rec->name == b->op[i]->rec->name;) k++;
         find_first_uses(b, b->op + i, k - i);
@@ -429,7 +433,7 @@ static gp_host_activity first_of(const builder *b, const int *threads) {
 /* Puts the threads' changes in the order of time; returns how many parts they make. */
 static int merge(builder *b, gp_host_part *part) {
     int threads[GP_HOST_ACTIVITIES] = {0}, n = 0;
-    qsort(b->change, (size_t)b->nchanges, sizeof *b->change, compare_changes);
+    gp_sort(b->change, (size_t)b->nchanges, sizeof *b->change, compare_changes);
     for (int i = 0; i < b->nchanges; i++) {
         const change *c = &b->change[i];
         threads[c->from]--, threads[c->to]++;

@@ -9,6 +9,7 @@
 #include "profile/replay/timeline.h"
 #include "profile/show/usage.h"
 #include "profile/sync/sync.h"
+#include "tensor/base/sort.h"
 
 /* ---- spans ---- */
 
@@ -22,7 +23,7 @@ static int by_start(const void *a, const void *b) {
 /* Joins those of n spans that meet; returns how many are left. */
 static int join(gp_busy_span *s, int n) {
     int kept = 0;
-    qsort(s, (size_t)n, sizeof *s, by_start);
+    gp_sort(s, (size_t)n, sizeof *s, by_start);
     for (int i = 0; i < n; i++) {
         gp_busy_span *last = kept ? &s[kept - 1] : NULL, now = s[i];
         if (last && now.from <= last->to) {
@@ -124,7 +125,7 @@ static int gather(const gp_timeline *t, edge *e) {
             n = add(e, n, r->kind == GP_REC_WAIT ? WAIT : OP, r->t0, gp_rec_end(t->p, r));
         if (gp_is_batch_request(r)) n = add(e, n, TAKE, r->t0, gp_rec_end(t->p, r));
     }
-    qsort(e, (size_t)n, sizeof *e, by_time);
+    gp_sort(e, (size_t)n, sizeof *e, by_time);
     return n;
 }
 
@@ -176,9 +177,9 @@ enum { LINES = 64 };
 
 int gp_compare_sources(const gp_rec *x, const gp_rec *y) {
     const char *p = x->file ? x->file : "", *q = y->file ? y->file : "";
-    int order = strcmp(p, q);
+    int order = p == q ? 0 : strcmp(p, q); /* interned, mostly */
     if (order) return order;
-    if (!*p) return strcmp(x->name, y->name);
+    if (!*p) return x->name == y->name ? 0 : strcmp(x->name, y->name);
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
@@ -217,7 +218,7 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
     int all = 0, kept = 0;
     if (!s) return gp_fail_null("profile: out of memory");
     for (int i = 0; i < job->n; i++) all += gather_waits(job->rank[i], &s[all]);
-    qsort(s, (size_t)all, sizeof *s, by_source);
+    gp_sort(s, (size_t)all, sizeof *s, by_source);
     uint64_t alike = 0,
              most = 0; /* of a line's waits, for what is waited now, and the most so far */
     const gp_rec *last = NULL;
@@ -230,7 +231,7 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
         else s[kept++] = s[i], most = 0;
         if (alike > most) most = alike, s[kept - 1].rec = rec;
     }
-    qsort(s, (size_t)kept, sizeof *s, by_waited);
+    gp_sort(s, (size_t)kept, sizeof *s, by_waited);
     *n = kept < LINES ? kept : LINES;
     return s;
 }
@@ -265,6 +266,6 @@ gp_saving *gp_savings(gp_job *job, int *n, uint64_t *total, uint64_t *rank) {
         ok = gp_job_saved(job, &without, &s[i].saved, NULL);
     }
     if (!ok) return free(s), NULL;
-    qsort(s, (size_t)*n, sizeof *s, by_saved);
+    gp_sort(s, (size_t)*n, sizeof *s, by_saved);
     return s;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/base/sort.h"
+
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- meetings ---- */
@@ -61,7 +63,7 @@ static int gather(const gp_job *job, part *all) {
  * which of them belong together is not known. Returns how many are left. */
 static int number(part *all, int n) {
     int kept = 0;
-    qsort(all, (size_t)n, sizeof *all, by_rank);
+    gp_sort(all, (size_t)n, sizeof *all, by_rank);
     for (int i = 0, end; i < n; i = end) {
         int least = n, largest = 0, nth = 0;
         for (end = i; end < n && !by_kind(&all[i], &all[end]); end++) {
@@ -84,7 +86,7 @@ static bool find_meetings(gp_job *job) {
     job->meeting = malloc(capacity * sizeof *job->meeting);
     if (!all || !job->meeting) return free(all), false;
     int n = job->rank[0]->p->unpaired ? 0 : number(all, gather(job, all));
-    qsort(all, (size_t)n, sizeof *all, by_number);
+    gp_sort(all, (size_t)n, sizeof *all, by_number);
     for (int i = 0; i < n; i++) {
         bool first = !i || by_kind(&all[i - 1], &all[i]) || all[i - 1].nth != all[i].nth;
         if (first) job->meeting[job->nmeetings++] = (gp_rank_meeting){0};
@@ -213,6 +215,7 @@ bool gp_job_times(gp_job *job, const gp_whatif *w, gp_replay_timings *r) {
                        job->n);
     runner *x = calloc((size_t)job->n, sizeof *x);
     bool ok = x != NULL;
+    job->tangled = false;
     for (int i = 0; i < job->nmeetings; i++) job->meeting[i].come = 0, job->meeting[i].last = 0;
     for (int i = 0; ok && i < job->n; i++) {
         x[i].met = -1;

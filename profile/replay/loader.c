@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/replay/replay.h"
+#include "tensor/base/sort.h"
 
 /* A batch: the pool's number and, in its low half, that of the batch. */
 static int64_t pool_of(int64_t batch) { return batch >> 32; }
@@ -74,7 +75,7 @@ static void gather_takes(gp_timeline *t) {
             t->request[t->nrequests++] =
                 (gp_batch_request){rec->bytes, rec->t0, gp_rec_end(t->p, rec)};
     }
-    qsort(t->request, (size_t)t->nrequests, sizeof *t->request, by_batch);
+    gp_sort(t->request, (size_t)t->nrequests, sizeof *t->request, by_batch);
 }
 
 /* In the order of tracks and, on each, of time: a worker makes one part at a time. */
@@ -102,7 +103,7 @@ static int by_part(const void *a, const void *b) {
 /* Leads from each part to the others of its batch, and sorts them all by their batch. */
 static void join_parts(gp_timeline *t) {
     for (int i = 0; i < t->nmade; i++) t->batch[i] = &t->made[i];
-    qsort(t->batch, (size_t)t->nmade, sizeof *t->batch, by_part);
+    gp_sort(t->batch, (size_t)t->nmade, sizeof *t->batch, by_part);
     for (int i = 0; i + 1 < t->nmade; i++)
         if (t->batch[i]->rec->bytes == t->batch[i + 1]->rec->bytes)
             t->batch[i]->other = (int)(t->batch[i + 1] - t->made);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/replay/job.h"
+#include "tensor/base/sort.h"
 
 /* An all_reduce, and the seconds in which its data moved. */
 typedef struct sample {
@@ -62,7 +63,7 @@ static int gather_joined(const gp_job *job, sample *s) {
 /* The medians of those of one size; returns how many there are. */
 static int medians(sample *s, int n) {
     int kept = 0;
-    qsort(s, (size_t)n, sizeof *s, by_size);
+    gp_sort(s, (size_t)n, sizeof *s, by_size);
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && same_size(&s[i], &s[k]);) k++;
         s[kept++] = s[i + (k - i) / 2];

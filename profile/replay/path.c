@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/base/sort.h"
+
 enum { DEPTH = 256 };
 
 typedef struct span {
@@ -206,13 +208,13 @@ static int by_ns(const void *a, const void *b) {
 
 static int merge(gp_path_part *part, int n, int (*compare)(const void *, const void *)) {
     int kept = 0;
-    qsort(part, (size_t)n, sizeof *part, compare);
+    gp_sort(part, (size_t)n, sizeof *part, compare);
     for (int i = 0; i < n; i++) {
         if (kept && !compare(&part[kept - 1], &part[i]))
             part[kept - 1].ns += part[i].ns, part[kept - 1].times += part[i].times;
         else part[kept++] = part[i];
     }
-    qsort(part, (size_t)kept, sizeof *part, by_ns);
+    gp_sort(part, (size_t)kept, sizeof *part, by_ns);
     return kept;
 }
 

@@ -7,6 +7,7 @@
 
 #include "profile/sync/sync.h"
 #include "profile/show/usage.h"
+#include "tensor/base/sort.h"
 
 enum { SMALL_KERNEL_NS = 1000 };
 
@@ -291,7 +292,7 @@ static bool wait_latency(const gp_timeline *t, int64_t *after) {
         if (s->kind == GP_STEP_WAIT && s->command >= 0 && t->command[s->command].end > s->t)
             list[n++] = s->after;
     }
-    qsort(list, (size_t)n, sizeof *list, compare);
+    gp_sort(list, (size_t)n, sizeof *list, compare);
     *after = n ? list[n / 2] : 0;
     free(list);
     return true;

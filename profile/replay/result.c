@@ -12,6 +12,7 @@
 #include "profile/replay/job.h"
 #include "profile/replay/on_card.h"
 #include "tensor/device/card/model.h"
+#include "tensor/base/sort.h"
 
 typedef struct maker {
     const gp_timeline *t;
@@ -189,7 +190,7 @@ static bool copy_commands(maker *m, gp_track **track) {
     started *order = malloc(((size_t)n + 1) * sizeof *order);
     bool ok = order != NULL;
     for (int i = 0; ok && i < n; i++) order[i] = (started){m->r->start[i], i};
-    if (ok) qsort(order, (size_t)n, sizeof *order, by_start);
+    if (ok) gp_sort(order, (size_t)n, sizeof *order, by_start);
     for (int i = 0; ok && i < n; i++) {
         const gp_command *c = &m->t->command[order[i].command];
         gp_rec *r = add(track[c->stream], c->rec);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/show/usage.h"
+#include "tensor/base/sort.h"
 
 /* A wait may end this long before a command's own report says that it had: clocks of devices are
  * aligned to a few us. */
@@ -69,8 +70,8 @@ static void gather_host(builder *b) {
         }
         if (!t->p->foreign) return;
     }
-    qsort(t->host, (size_t)t->nhost, sizeof *t->host, by_time);
-    qsort(b->wait, (size_t)b->nwaits, sizeof *b->wait, by_end);
+    gp_sort(t->host, (size_t)t->nhost, sizeof *t->host, by_time);
+    gp_sort(b->wait, (size_t)b->nwaits, sizeof *b->wait, by_end);
 }
 
 /* The wait within which the host was at time t; NULL: none. */
@@ -172,13 +173,13 @@ static int by_launch(const void *a, const void *b) {
 /* A stream runs its commands in the order in which they were queued. */
 static void order_launches(gp_timeline *t) {
     gp_command *c = t->command;
-    qsort(c, (size_t)t->ncommands, sizeof *c, by_start);
+    gp_sort(c, (size_t)t->ncommands, sizeof *c, by_start);
     for (int i = 0; i < t->ncommands; i++)
         if (c[i].launch == UINT64_MAX)
             c[i].launch = i && c[i - 1].stream == c[i].stream ? c[i - 1].launch : t->p->t0;
     for (int i = t->ncommands - 2; i >= 0; i--)
         if (c[i].stream == c[i + 1].stream) c[i].launch = least(c[i].launch, c[i + 1].launch);
-    qsort(c, (size_t)t->ncommands, sizeof *c, by_launch);
+    gp_sort(c, (size_t)t->ncommands, sizeof *c, by_launch);
 }
 
 /* ---- gates ---- */
@@ -217,7 +218,7 @@ static int64_t median_lag(const gp_timeline *t, gp_gate gate, int64_t ahead, int
         if (ahead && (int64_t)(previous_end(t, c) - c->launch) < ahead) continue;
         list[n++] = c->lag[gate];
     }
-    qsort(list, (size_t)n, sizeof *list, compare_lags);
+    gp_sort(list, (size_t)n, sizeof *list, compare_lags);
     return n ? list[n / 2] : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/base/error.h"
+#include "tensor/base/sort.h"
 
 /* ---- an op ---- */
 
@@ -151,7 +152,7 @@ gp_torch_costs *gp_torch_costs_new(const gp_prof *p) {
     if (ok) c->p = p;
     for (const gp_track *t = p->host; ok && t; t = t->next) ok = add_track(c, t);
     if (!ok) return gp_torch_costs_free(c), gp_fail_null("profile: out of memory");
-    if (c->n) qsort(c->launch, c->n, sizeof *c->launch, by_id);
+    if (c->n) gp_sort(c->launch, c->n, sizeof *c->launch, by_id);
     return c;
 }
 

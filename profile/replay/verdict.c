@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/show/usage.h"
+#include "tensor/base/sort.h"
 
 /* ---- what the record owes to each cause ---- */
 
@@ -164,9 +165,10 @@ static void add_work(ledger *l) {
 /* By cause and by what it is merged by: the op's or kernel's name, or the line. */
 static int by_name(const gp_rec *x, const gp_rec *y) {
     if (!x || !y) return (x != NULL) - (y != NULL);
-    return strcmp(x->name, y->name);
+    return x->name == y->name ? 0 : strcmp(x->name, y->name);
 }
 static int by_line(const gp_rec *x, const gp_rec *y) {
+    if (x == y) return 0;
     if (!x || !y) return (x != NULL) - (y != NULL);
     return gp_compare_sources(x, y);
 }
@@ -219,7 +221,7 @@ static owed sum_alike(const ledger *l, int i, int *next) {
 /* Replaces the parts by their sums. */
 static void merge(ledger *l) {
     int n = 0;
-    qsort(l->part, (size_t)l->n, sizeof *l->part, by_what_and_name);
+    gp_sort(l->part, (size_t)l->n, sizeof *l->part, by_what_and_name);
     for (int i = 0; i < l->n;) {
         owed all = sum_alike(l, i, &i);
         l->part[n++] = all;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/base/sort.h"
+
 /* ---- who queued what ---- */
 
 static bool queues(const gp_rec *r) { return r->id && r->kind != GP_REC_ALLOC; }
@@ -26,7 +28,7 @@ static const gp_rec **queueing(const gp_prof *p, int *n) {
         for (gp_rec *r; (r = gp_next(&at));)
             if (queues(r)) list[(*n)++] = r;
     }
-    if (list) qsort(list, (size_t)*n, sizeof *list, by_id);
+    if (list) gp_sort(list, (size_t)*n, sizeof *list, by_id);
     return list;
 }
 
@@ -98,9 +100,9 @@ static work_item *gather(const gp_prof *p, int nwork) {
         }
     }
     free(host);
-    qsort(list, (size_t)n, sizeof *list, by_host);
+    gp_sort(list, (size_t)n, sizeof *list, by_host);
     find_alone(list, n);
-    qsort(list, (size_t)n, sizeof *list, by_device);
+    gp_sort(list, (size_t)n, sizeof *list, by_device);
     return list;
 }
 
@@ -118,8 +120,8 @@ static void fill_stream(gp_usage *u, gp_usage_stream *s, uint64_t *lists) {
         if (w->rec->t1 > reach) reach = w->rec->t1;
         s->reach[i] = reach;
     }
-    qsort(s->launches, n, sizeof *s->launches, by_number);
-    qsort(s->ends, n, sizeof *s->ends, by_number);
+    gp_sort(s->launches, n, sizeof *s->launches, by_number);
+    gp_sort(s->ends, n, sizeof *s->ends, by_number);
 }
 
 static bool build(gp_usage *u, const work_item *list) {
@@ -181,7 +183,7 @@ bool gp_rec_is_collective(const gp_rec *r) {
     const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
     static const char *const begin[] = {"nccl", "dist_", "gloo:", "mpi:", "ucc:"};
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
-        if (!strncmp(name, begin[i], strlen(begin[i]))) return true;
+        if (*name == *begin[i] && !strncmp(name, begin[i], strlen(begin[i]))) return true;
     return false;
 }
 
@@ -233,7 +235,7 @@ static void add_device(const gp_usage *u, gp_device_usage *d, const gp_rec **r) 
         d->nshort += is_short(u, &u->work[i]);
         if (w->t1 > end) end = w->t1;
     }
-    qsort(r, (size_t)(to - from), sizeof *r, by_start);
+    gp_sort(r, (size_t)(to - from), sizeof *r, by_start);
     uint64_t busy = covered(r, to - from, NULL);
     d->span = end - r[0]->t0;
     d->idle = d->span - busy;
@@ -297,7 +299,7 @@ gp_queue_change *gp_queue_changes(const gp_usage *u, int stream, int *n) {
         c[(*n)++] = (gp_queue_change){u->work[i].launch, 1};
         c[(*n)++] = (gp_queue_change){u->work[i].rec->t0, -1};
     }
-    qsort(c, (size_t)*n, sizeof *c, by_time);
+    gp_sort(c, (size_t)*n, sizeof *c, by_time);
     for (int i = 1; i < *n; i++) c[i].length += c[i - 1].length;
     return c;
 }
@@ -317,7 +319,7 @@ static void add_lengths(gp_queue_change *c, int n, gp_queue *q) {
     q->mean = n ? sum / n : 0;
     for (int i = 0; i < n; i++) squares += (c[i].length - q->mean) * (c[i].length - q->mean);
     q->deviation = n > 1 ? sqrt(squares / (n - 1)) : 0;
-    qsort(c, (size_t)n, sizeof *c, by_length);
+    gp_sort(c, (size_t)n, sizeof *c, by_length);
     for (int i = 0; n && i < 5; i++) q->quartile[i] = quantile(c, n, i / 4.0);
 }
 

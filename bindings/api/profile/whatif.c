@@ -203,22 +203,47 @@ static void check_device(lua_State *L, const char *what, const gp_prof *p, int i
 
 /* ---- networks ---- */
 
+/* The timelines of a profile's ranks, or of that one; -1: of all. */
+typedef struct kept_job {
+    gp_job *job;
+    lua_Integer rank;
+} kept_job;
+
 static void release_job(void *owner) {
-    gp_job **job = owner;
-    gp_job_free(*job);
-    *job = NULL;
+    kept_job *kept = owner;
+    gp_job_free(kept->job);
+    kept->job = NULL;
 }
 
-gp_job *gp_lua_push_job(lua_State *L, const gp_prof *p, int i, const char *what) {
+/* Pushes the table of the last job of each profile, which is there as long as someone holds it. */
+static void push_jobs(lua_State *L) {
+    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, "gpush.profile.jobs")) {
+        lua_createtable(L, 0, 1);
+        lua_pushstring(L, "kv"), lua_setfield(L, -2, "__mode");
+        lua_setmetatable(L, -2);
+    }
+}
+
+gp_job *gp_lua_push_job(lua_State *L, int i, const char *what) {
     static const gp_owner_type type = {"gpush.profile.job", release_job};
+    const gp_prof *p = gp_lua_check_prof(L, 1);
     lua_Integer rank = i ? luaL_optinteger(L, i, -1) : -1;
     if (i && !lua_isnoneornil(L, i) && (rank < 0 || rank > INT_MAX)) {
         gp_fail("%s: rank: expected a rank's number, from 0, got %lld", what, (long long)rank);
         gp_lua_raise(L);
     }
-    gp_job **job = gp_lua_push_owner(L, &type, sizeof *job);
-    if (!(*job = rank < 0 ? gp_job_new(p) : gp_job_of_rank(p, (int)rank, what))) gp_lua_raise(L);
-    return *job;
+    push_jobs(L);
+    lua_pushvalue(L, 1);
+    kept_job *kept = lua_rawget(L, -2) == LUA_TUSERDATA ? lua_touserdata(L, -1) : NULL;
+    if (kept && kept->rank == rank) return lua_remove(L, -2), kept->job;
+    lua_pop(L, 1);
+    kept = gp_lua_push_owner(L, &type, sizeof *kept);
+    kept->rank = rank;
+    kept->job = rank < 0 ? gp_job_new(p) : gp_job_of_rank(p, (int)rank, what);
+    if (!kept->job) gp_lua_raise(L);
+    lua_pushvalue(L, 1), lua_pushvalue(L, -2), lua_rawset(L, -4);
+    lua_remove(L, -2);
+    return kept->job;
 }
 
 /* The positive number of that field of the table at i; `least` is allowed, too. */
@@ -286,7 +311,7 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
     lua_Integer ranks = luaL_optinteger(L, i, gp_job_size(p));
     if (ranks < 1 || ranks > 1 << 20)
         luaL_error(L, "profile.on: ranks: expected 1 to %d, got %I", 1 << 20, (LUAI_UACINT)ranks);
-    const gp_job *job = gp_lua_push_job(L, p, 0, "profile.on");
+    const gp_job *job = gp_lua_push_job(L, 0, "profile.on");
     n->ranks = (int)ranks;
     read_network(L, i + 1, job, n);
     read_algorithm(L, i + 2, job, o);

@@ -156,7 +156,9 @@ local function sync(prof)
     end
     fit.sort(list, "waited")
     -- A build without the analysis of profiles shows the waits, and does not judge them.
-    local judged = rawget(registry["gpush.replay"], "verdict")
+    local judged, job = rawget(registry["gpush.replay"], "verdict"),
+        rawget(registry["gpush.replay"], "job")
+    local _ = job and job(prof) -- held for what follows
     if judged and #list > 0 and not several_ranks(list) then predict(list, prof) end
     list.verdict, list.reads = judged and prof:verdict(), reads(prof)
     local v = list.verdict

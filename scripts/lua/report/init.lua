@@ -225,6 +225,7 @@ local function card_of(prof)
 end
 
 local function data_of(prof, blocks)
+    local _ = registry["gpush.replay"].job(prof) -- held for what follows
     local record = record_of(prof, blocks)
     local rows, missing = tables_of(prof)
     local savings, why_none, all = savings_of(prof)

@@ -25,7 +25,7 @@ bool gp_json_fail(gp_json *j, const char *fmt, ...) {
     va_end(ap);
     j->failed = true;
     return gp_fail("profile.load: %s: byte %lld: %s%s", gp_safe_text(j->file, file, sizeof file),
-                   (long long)(j->at - j->start), text,
+                   (long long)gp_json_byte(j), text,
                    j->ended && j->cut ? ": the packed data end early" : "");
 }
 

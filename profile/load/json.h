@@ -7,13 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct gp_load_window gp_load_window;
+
 /* *end is 0, which no valid text contains. */
 typedef struct gp_json {
     const char *start, *at, *end;
-    const char *file; /* for messages */
-    bool failed;      /* the message is set; from then on nothing is read */
-    bool ended;       /* it failed because the text ends too early */
-    bool cut;         /* the text is known to: the file's packed data do */
+    const char *file;      /* for messages */
+    gp_load_window *input; /* of which more is read (input.h); NULL: all is there */
+    int64_t before;        /* bytes that it has dropped */
+    bool failed;           /* the message is set; from then on nothing is read */
+    bool ended;            /* it failed because the text ends too early */
+    bool cut;              /* the text is known to: the file's packed data do */
 } gp_json;
 
 /* A text in the buffer, without its quotes; escaped: it holds backslashes. */
@@ -22,6 +26,9 @@ typedef struct gp_json_text {
     size_t n;
     bool escaped;
 } gp_json_text;
+
+/* The number of the present byte. */
+static inline int64_t gp_json_byte(const gp_json *j) { return j->before + (j->at - j->start); }
 
 /* Fails at the present byte: "profile.load: FILE: byte N: ...". The first message stays. */
 bool gp_json_fail(gp_json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

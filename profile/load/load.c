@@ -111,6 +111,8 @@ static bool read_files(gp_json *j, int n, gp_prof *p) {
     for (int i = 0; i < n; i++)
         if (is_own(&j[i])) own++;
         else if (gp_load_refuse(&j[i], false)) return false;
+    for (int i = 0; own && i < n; i++)
+        if (!gp_input_all(&j[i])) return false;
     if (own && own < n)
         return gp_json_fail(&j[0], "profiles that gpush saved and other programs' traces are not "
                                    "joined");
@@ -124,41 +126,49 @@ typedef struct texts {
     int n, capacity;
 } texts;
 
-static bool keep(texts *t, char *text, size_t size, const char *file, bool cut) {
-    if (!text) return false;
+static bool keep(texts *t, gp_json *j) {
     if (t->n == t->capacity) {
         int capacity = 2 * t->capacity + 4;
         gp_json *more = realloc(t->j, (size_t)capacity * sizeof *more);
-        if (!more) return free(text), gp_fail("profile.load: out of memory");
+        if (!more) return gp_input_close(j), gp_fail("profile.load: out of memory");
         t->j = more, t->capacity = capacity;
     }
-    t->j[t->n++] =
-        (gp_json){.start = text, .at = text, .end = text + size, .file = file, .cut = cut};
+    t->j[t->n++] = *j;
     return true;
+}
+
+static bool keep_text(texts *t, char *text, size_t size, const char *file) {
+    gp_json j = {.start = text, .at = text, .end = text + size, .file = file};
+    return text && keep(t, &j);
+}
+
+/* j: the file's beginning. */
+static bool read_other(texts *t, gp_json *j, uint64_t max) {
+    bool ok = gp_input_all(j);
+    size_t made = 0;
+    for (int i = 0, processes = 1; ok && i < processes; i++) {
+        char *trace = gp_load_other(j->file, j->start, (size_t)(j->end - j->start), max, i, &made,
+                                    &processes);
+        ok = keep_text(t, trace, made, j->file);
+    }
+    gp_input_close(j);
+    return ok;
 }
 
 static bool read_text(texts *t, const char *file, uint64_t max) {
     size_t size = 0;
-    bool cut = false;
     if (gp_load_is_database(file)) {
         int processes = 1;
         for (int i = 0; i < processes; i++) {
             char *text = gp_load_nsys(file, max, i, &size, &processes);
-            if (!keep(t, text, size, file, false)) return false;
+            if (!keep_text(t, text, size, file)) return false;
         }
         return true;
     }
-    char *text = gp_load_text(file, max, &size, &cut);
-    const char *name = strcmp(file, "-") != 0 ? file : "standard input";
-    if (!text || !gp_load_is_other(text, size)) return keep(t, text, size, name, cut);
-    bool ok = true;
-    size_t made = 0;
-    for (int i = 0, processes = 1; ok && i < processes; i++) {
-        char *trace = gp_load_other(name, text, size, max, i, &made, &processes);
-        ok = keep(t, trace, made, name, false);
-    }
-    free(text);
-    return ok;
+    gp_json j = {0};
+    if (!gp_input_open(&j, file, max)) return gp_input_close(&j), false;
+    if (gp_load_is_other(j.start, (size_t)(j.end - j.start))) return read_other(t, &j, max);
+    return keep(t, &j);
 }
 
 gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
@@ -169,7 +179,7 @@ gp_prof *gp_prof_load(const char *const *files, int n, uint64_t max) {
     ok = ok && read_files(t.j, t.n, p);
     if (ok && !sums_fit(p))
         ok = gp_fail("profile.load: %s: times or sizes whose sums do not fit in 64 bits", files[0]);
-    for (int i = 0; i < t.n; i++) free((char *)t.j[i].start);
+    for (int i = 0; i < t.n; i++) gp_input_close(&t.j[i]);
     free(t.j);
     if (!ok) gp_prof_free(p), p = NULL;
     return p;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/load/input.h"
 #include "profile/load/kineto/kineto.h"
 #include "profile/show/usage.h"
 #include "tensor/base/safe_text.h"
@@ -245,6 +246,7 @@ static bool read_all(gp_json *j, int n, gp_prof *p, trace *t) {
     for (int i = 0; i < n; i++) {
         t[i].k = (kineto){.j = &j[i], .names = p->names};
         if (!gp_kineto_read(&t[i].k)) return false;
+        gp_input_close(&j[i]);
         gp_kineto_extent(&t[i].k, &t[i].t0, &t[i].t1);
     }
     return true;
@@ -291,6 +293,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
         int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;
         if (!gp_kineto_build(&t[i].k, p, rank, n > 1, START - first + t[i].offset, &ids))
             return false;
+        gp_kineto_free(&t[i].k);
     }
     if (p->t1 < p->done) p->t1 = p->done;
     if (p->done == START) p->done = p->t1; /* nothing of the host is there */

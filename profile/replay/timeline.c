@@ -35,7 +35,6 @@ typedef struct builder {
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 static bool is_wait(const gp_rec *r) { return r->kind == GP_REC_WAIT; }
 static bool has_id(const gp_rec *r) {
     return r->id && (r->kind == GP_REC_OP || r->kind == GP_REC_COPY || r->kind == GP_REC_CALL ||

@@ -12,9 +12,10 @@
 #include "profile/sync/sync.h"
 #include "profile/show/waves.h"
 
-/* (prof, rank) -> the timelines, of which the other functions make none as long as it is held. */
+/* (prof, rank, what) -> the timelines, which the other functions do not make again as long as that
+ * is held; what: as gp_lua_push_job's. */
 static int l_job(lua_State *L) {
-    gp_lua_push_job(L, 2, "profile");
+    gp_lua_push_job(L, 2, luaL_optstring(L, 3, "profile"));
     return 1;
 }
 

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/load/input.h"
 #include "profile/show/waves.h"
 #include "tensor/io/file.h"
 
-enum { CHECK = 1 << 13, THREADS = 4096, TIME_BITS = 61, DURATION_BITS = 58 };
+enum { CHECK = 1 << 13, AHEAD = 1 << 15, THREADS = 4096, TIME_BITS = 61, DURATION_BITS = 58 };
 
 static bool no_memory(kineto *k) { return gp_json_fail(k->j, "out of memory"); }
 
@@ -213,15 +214,26 @@ static bool add(kineto *k, const kineto_fields *f) {
     return kind == KINETO_OTHER ? ignore(k, f) : add_event(k, f, kind);
 }
 
+/* Whether more of the text is there, or all of it, of which the reader goes on from here. */
+static bool look_ahead(gp_json *j) {
+    if (j->end - j->at >= AHEAD) return true;
+    while (gp_input_go_on(j) && !gp_input_is_over(j) && !gp_json_peek(j) && j->at == j->end) {
+    }
+    return !j->failed;
+}
+
+/* An event, which is longer than what is there ahead of the reader where it ends early. */
 static bool read_event(kineto *k) {
     kineto_fields f;
-    return kineto_read_fields(k, &f) && add(k, &f);
+    for (const char *at = k->j->at; !kineto_read_fields(k, &f); at = k->j->at)
+        if (!gp_input_again(k->j, at)) return false;
+    return add(k, &f);
 }
 
 static bool read_events(kineto *k) {
     int n = 0;
     if (!gp_json_open(k->j, '[')) return false;
-    for (bool first = true; gp_json_more(k->j, ']', &first);) {
+    for (bool first = true; look_ahead(k->j) && gp_json_more(k->j, ']', &first);) {
         if (!read_event(k)) return false;
         k->events++;
         if (++n % CHECK == 0 && gp_file_stopped("profile.load")) return k->j->failed = true, false;
@@ -280,8 +292,7 @@ static bool read_writer(kineto *k) {
     return !k->j->failed;
 }
 
-static bool read_top(kineto *k, const gp_json_text *key, bool *found) {
-    if (GP_JSON_IS(key, "traceEvents")) return *found = true, read_events(k);
+static bool read_value(kineto *k, const gp_json_text *key) {
     if (GP_JSON_IS(key, "distributedInfo")) return read_rank(k);
     if (GP_JSON_IS(key, "deviceProperties")) return read_devices(k);
     if (GP_JSON_IS(key, "writer")) return read_writer(k);
@@ -290,14 +301,26 @@ static bool read_top(kineto *k, const gp_json_text *key, bool *found) {
     return gp_json_skip(k->j);
 }
 
-static bool read_file(kineto *k, bool *found) {
+/* A key and its value, but for the events'. */
+static bool read_top(kineto *k, bool *events) {
     gp_json_text key;
+    if (!gp_json_key(k->j, &key)) return false;
+    *events = GP_JSON_IS(&key, "traceEvents");
+    return *events || read_value(k, &key);
+}
+
+static bool read_file(kineto *k, bool *found) {
+    bool events;
     *found = gp_json_peek(k->j) == '[';
     if (*found) return read_events(k) && gp_json_done(k->j);
     if (!gp_json_open(k->j, '{')) return false;
-    for (bool first = true; gp_json_more(k->j, '}', &first);)
-        if (!gp_json_key(k->j, &key) || !read_top(k, &key, found)) return false;
-    return !k->j->failed && gp_json_done(k->j);
+    for (bool first = true; look_ahead(k->j) && gp_json_more(k->j, '}', &first);) {
+        for (const char *at = k->j->at; !read_top(k, &events); at = k->j->at)
+            if (!gp_input_again(k->j, at)) return false;
+        *found |= events;
+        if (events && !read_events(k)) return false;
+    }
+    return look_ahead(k->j) && gp_json_done(k->j);
 }
 
 /* A region that was open when the recording ended may have an end long after it. */
@@ -351,7 +374,7 @@ bool gp_kineto_read(kineto *k) {
     ok = read_file(k, &found);
     if (!ok && (!k->j->ended || !k->n)) return false;
     if (!ok) { /* what came before the file's end is there */
-        k->cut = k->j->at - k->j->start;
+        k->cut = gp_json_byte(k->j);
         k->j->failed = false;
         gp_error_clear();
     }

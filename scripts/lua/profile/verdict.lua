@@ -304,7 +304,7 @@ end
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .kind: of the record's times
 local function verdict(prof, rank)
-    local _ = replay.job(prof, rank) -- held for what follows
+    local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
     local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)
     for i, row in ipairs(list) do
         loads = loads or row.cause == "loader"

@@ -61,6 +61,13 @@ local answer = g.json.decode(assert(io.popen(("%s/gpush analyze --json %s"):form
 t.is({ answer.tensor_core_ns, answer.kernels[1].longest_ns, answer.kernels[1].grid },
     { 120000, 70000, "136x2" }, "as JSON")
 
+local page = path .. ".html"
+p:report(page)
+local html <close> = assert(io.open(page))
+local shown = html:read "a"
+t.ok(shown:find('"grid":"136x2"', 1, true) and shown:find('"device_time_max":70000', 1, true) and
+    shown:find('"tensor_cores":true', 1, true), "the page has it for its table")
+
 -- A saved profile has all of it, and answers as the first one did.
 local kept = path .. ".prof.gz"
 local function by_kernel(of) return of:table { group = "kernel", width = 300 } end

@@ -59,7 +59,8 @@ end
 
 local FIELDS <const> = { "count", "self_cpu_time_total", "cpu_time_total", "self_device_time_total",
     "device_time_total", "self_cpu_memory_usage", "self_device_memory_usage", "flops", "bytes",
-    "flops_per_second", "bytes_per_second", "samples" }
+    "flops_per_second", "bytes_per_second", "samples", "device_time_min", "device_time_max",
+    "blocks_per_sm", "occupancy", "registers", "shared_memory" }
 
 local function finite(v) return v == v and math.abs(v) < math.huge and v or 0 end
 
@@ -70,6 +71,7 @@ local function rows_of(prof, group)
         for _, field in ipairs(FIELDS) do
             if row[field] then kept[field] = finite(row[field]) end
         end
+        kept.grid, kept.block, kept.tensor_cores = row.grid, row.block, row.tensor_cores
         if group == "shape" and row.shapes then kept.more = text(row.shapes) end
         if group == "stack" and row.stack then kept.more = text(row.stack) end
         rows[i] = kept

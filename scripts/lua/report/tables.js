@@ -126,11 +126,20 @@ function filterBy(group, row) {
     return group === "op" || group === "shape" || group === "stack" ? () => setFilter({ op: clean(row.name) }) : () => setFilter({ words: clean(row.name) });
 }
 
+// What is known of kernels' runs and launches: of the longest run, but blocks and occupancy, which are means by time.
+function launched(has) {
+    const known = (head, field, text) => has(field) ? [numbers(head, field, v => v ? text(v) : "")] : [];
+    const words = (head, field, text) => has(field) ? [{ head, words: "short", value: r => r[field] || "", text: r => r[field] ? text(r[field]) : "" }] : [];
+    return [].concat(known("shortest", "device_time_min", time), known("longest", "device_time_max", time), known("blocks per SM", "blocks_per_sm", v => String(Number(v.toPrecision(3)))),
+        known("est. occupancy", "occupancy", v => percent(v, 1)), words("grid", "grid", String), words("block", "block", String), known("registers", "registers", count),
+        known("shared memory", "shared_memory", bytes), words("tensor cores, by name", "tensor_cores", () => "yes"));
+}
+
 function rowColumns(group, rows) {
     const has = field => rows.some(r => r[field]), wall = hostTime(), busy = rows.reduce((sum, r) => sum + r.self_device_time_total, 0);
     const columns = [{ head: group, words: "text", value: r => r.name, text: r => pressable(r.name, r.more, filterBy(group, r)) }, numbers("calls", "count", count)];
     if (group === "kernel") return columns.concat([numbers("device time", "self_device_time_total", time), numbers("share of device time", "self_device_time_total", v => percent(v, busy)),
-        numbers("each", "", time, r => r.count ? r.self_device_time_total / r.count : 0)]);
+        numbers("each", "", time, r => r.count ? r.self_device_time_total / r.count : 0)], launched(has));
     columns.push(
         { head: "self host time", value: r => r.self_cpu_time_total, text: r => [make("span", { class: "share", style: `width:${Math.max(0, 50 * r.self_cpu_time_total / wall)}px` }), time(r.self_cpu_time_total)] },
         numbers("share", "self_cpu_time_total", v => percent(v, wall)), numbers("host time", "cpu_time_total", time));

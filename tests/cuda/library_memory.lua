@@ -92,13 +92,30 @@ for _, k in ipairs(ops) do
         t.ok(ok, k[1] .. ": our own kernels, where there never is memory")
         if ok then t.close(got, want, 2e-3, k[1] .. ": and their result") end
     else
-        t.ok(not ok and tostring(got):find "failed %(status",
+        t.ok(not ok and tostring(got):find "failed %(%u+_[%u_]+%)",
             k[1] .. ": an error, where there never is")
     end
     local own
     ok, got, want, own = run(k, "lib_oom=0")
     t.ok(ok and own == 0, k[1] .. ": the library is asked again later")
     if ok then t.close(got, want, 2e-3, k[1] .. ": with its result") end
+end
+
+-- What convolutions are tried with is a small part of a small card.
+do
+    local path = os.getenv "TMPDIR" .. "/small.lua"
+    local f = assert(io.open(path, "w"))
+    f:write [[
+local x = randn(1, 2, 9, 9, {device = "cuda"})
+cuda.benchmark(true)
+local y = conv2d(x, x)
+print(memory("cuda").flushes, memory("cuda").peak // (1 << 20))
+]]
+    f:close()
+    local p = assert(io.popen(("GPUSH_FAKE_MEMORY=%d %s/gpush %s 2>&1"):format(1 << 30,
+        os.getenv "GPUSH_BUILD", path)))
+    t.is(p:read "a", "0\t64\n", "a card of 1 GiB tries convolutions with 64 MiB")
+    p:close()
 end
 
 -- A launch without memory (a kernel that is loaded on its first use) runs again, too, unless the

@@ -8,8 +8,12 @@
 #include "kernels/cuda/runtime/plans.h"
 
 enum { PLANS = 512, CHOICES = 10 };
-static const size_t most_memory = (size_t)1
-                                  << 30; /* of workspace, where other algorithms need less */
+
+/* Of workspace, where other algorithms need less: 1 GiB, and less on a small card. */
+static size_t most_memory(const gp_call *c) {
+    size_t share = gp_cuda_of(c->stream->dev)->bytes / 16, most = (size_t)1 << 30;
+    return share < most ? share : most;
+}
 
 /* ---- plans ---- */
 
@@ -114,62 +118,66 @@ typedef struct answer {
 #define ANSWER(perf)                                                                               \
     (answer) { (perf).status, (int)(perf).algo, (perf).memory, (perf).determinism, (perf).mathType }
 
-/* The algorithms for one product, best first: by cuDNN's heuristics or, with `room`, by running all
- * on o, whose result they overwrite, which waits for the device. n: their number. */
+/* Workspace in which all algorithms are tried, and at most that many bytes; p NULL: none is. */
+typedef struct workspace {
+    void *p;
+    size_t bytes;
+} workspace;
+
+/* The algorithms for one product, best first: by cuDNN's heuristics or, with workspace, by running
+ * all on o, whose result they overwrite, which waits for the device. n: their number. */
 static cudnnStatus_t result_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
-                                       void *workspace, answer *to, int *n) {
+                                       workspace w, answer *to, int *n) {
     cudnnConvolutionFwdAlgoPerf_t perf[CHOICES];
     cudnnStatus_t status =
-        workspace ? gp_dnn.cudnnFindConvolutionForwardAlgorithmEx(h, p->x, o->x, p->w, o->w,
-                                                                  p->conv, p->y, o->y, CHOICES, n,
-                                                                  perf, workspace, most_memory)
-                  : gp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, p->x, p->w, p->conv, p->y,
-                                                                  CHOICES, n, perf);
+        w.p ? gp_dnn.cudnnFindConvolutionForwardAlgorithmEx(
+                  h, p->x, o->x, p->w, o->w, p->conv, p->y, o->y, CHOICES, n, perf, w.p, w.bytes)
+            : gp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, p->x, p->w, p->conv, p->y, CHOICES,
+                                                            n, perf);
     for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
     return status;
 }
 
 static cudnnStatus_t image_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
-                                      void *workspace, answer *to, int *n) {
+                                      workspace w, answer *to, int *n) {
     cudnnConvolutionBwdDataAlgoPerf_t perf[CHOICES];
-    cudnnStatus_t status = workspace ? gp_dnn.cudnnFindConvolutionBackwardDataAlgorithmEx(
-                                           h, p->w, o->w, p->y, o->y, p->conv, p->x, o->x, CHOICES,
-                                           n, perf, workspace, most_memory)
-                                     : gp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(
-                                           h, p->w, p->y, p->conv, p->x, CHOICES, n, perf);
+    cudnnStatus_t status =
+        w.p ? gp_dnn.cudnnFindConvolutionBackwardDataAlgorithmEx(
+                  h, p->w, o->w, p->y, o->y, p->conv, p->x, o->x, CHOICES, n, perf, w.p, w.bytes)
+            : gp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, p->w, p->y, p->conv, p->x,
+                                                                 CHOICES, n, perf);
     for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
     return status;
 }
 
 static cudnnStatus_t weight_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
-                                       void *workspace, answer *to, int *n) {
+                                       workspace w, answer *to, int *n) {
     cudnnConvolutionBwdFilterAlgoPerf_t perf[CHOICES];
-    cudnnStatus_t status = workspace ? gp_dnn.cudnnFindConvolutionBackwardFilterAlgorithmEx(
-                                           h, p->x, o->x, p->y, o->y, p->conv, p->w, o->w, CHOICES,
-                                           n, perf, workspace, most_memory)
-                                     : gp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                                           h, p->x, p->y, p->conv, p->w, CHOICES, n, perf);
+    cudnnStatus_t status =
+        w.p ? gp_dnn.cudnnFindConvolutionBackwardFilterAlgorithmEx(
+                  h, p->x, o->x, p->y, o->y, p->conv, p->w, o->w, CHOICES, n, perf, w.p, w.bytes)
+            : gp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, p->x, p->y, p->conv, p->w,
+                                                                   CHOICES, n, perf);
     for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
     return status;
 }
 
 /* Takes the first answer that works, is as deterministic as asked, and does not need too much
  * memory, unless all do. False with a message. */
-static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o, void *workspace) {
+static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o, workspace w) {
     const shape *s = &p->of;
     answer answers[CHOICES];
     int n = 0;
-    cudnnStatus_t status =
-        s->kind == GP_CONV_RESULT  ? result_algorithms(h, p, o, workspace, answers, &n)
-        : s->kind == GP_CONV_IMAGE ? image_algorithms(h, p, o, workspace, answers, &n)
-                                   : weight_algorithms(h, p, o, workspace, answers, &n);
+    cudnnStatus_t status = s->kind == GP_CONV_RESULT  ? result_algorithms(h, p, o, w, answers, &n)
+                           : s->kind == GP_CONV_IMAGE ? image_algorithms(h, p, o, w, answers, &n)
+                                                      : weight_algorithms(h, p, o, w, answers, &n);
     if (!gp_dnn_ok(c, status)) return false;
     for (int i = 0; i < 2 * n; i++) {
         const answer *y = &answers[i % n];
         bool any_memory = i >= n;
         if (y->status != CUDNN_STATUS_SUCCESS) continue;
         if (s->deterministic && y->determinism != CUDNN_DETERMINISTIC) continue;
-        if (!any_memory && y->memory > most_memory) continue;
+        if (!any_memory && y->memory > w.bytes) continue;
         p->algo = y->algo, p->memory = y->memory;
         bool fuses = s->kind == GP_CONV_RESULT &&
                      p->algo == (int)CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
@@ -209,10 +217,10 @@ static bool prepare(const gp_call *c, cudnnHandle_t h, plan *p, const operands *
     const shape *s = &p->of;
     operands trial = *o;
     bool try = s->benchmark && trial_of(c, s, o, &trial);
-    void *workspace =
-        try ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
-    if (!workspace) gp_error_clear();
-    p->ready = describe(c, p) && choose(c, h, p, &trial, workspace);
+    workspace w = {NULL, most_memory(c)};
+    if (try) w.p = gp_cuda_scratch(c, w.bytes);
+    if (!w.p) gp_error_clear();
+    p->ready = describe(c, p) && choose(c, h, p, &trial, w);
     p->none = !p->ready;
     if (p->ready) return true;
     if (gp_lib_no_memory()) gp_plans_drop(&plans, c, p);
@@ -223,7 +231,7 @@ static bool prepare(const gp_call *c, cudnnHandle_t h, plan *p, const operands *
 static bool run_graph(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o) {
     bool no_memory = false;
     if (!gp_conv_graph_fits(&p->of, o)) return false;
-    if (!p->tried) p->graph = gp_conv_graph_new(h, &p->of, most_memory, &no_memory);
+    if (!p->tried) p->graph = gp_conv_graph_new(h, &p->of, most_memory(c), &no_memory);
     p->tried = !no_memory;
     void *workspace = p->graph ? gp_cuda_scratch(c, gp_conv_graph_memory(p->graph)) : NULL;
     if (!workspace) return gp_error_clear(), false;

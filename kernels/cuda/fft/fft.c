@@ -23,7 +23,7 @@ _Static_assert(sizeof fft == sizeof names, "a pointer for each name");
 
 static bool cufft_ok(const gp_call *c, cufftResult s) {
     if (s == CUFFT_SUCCESS) return true;
-    gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);
+    gp_fail("%s: cuFFT failed (%s)", c->op->name, gp_lib_status(GP_LIB_cufft, (int)s));
     return gp_lib_failed(c, s == CUFFT_ALLOC_FAILED);
 }
 

@@ -13,12 +13,13 @@ gp_cublas gp_blas;
 
 bool gp_cusolver_ok(const gp_call *c, int status, const char *what) {
     if (status == CUSOLVER_STATUS_SUCCESS) return true;
-    gp_fail("%s: cuSOLVER's %s failed (status %d)", c->op->name, what, status);
+    gp_fail("%s: cuSOLVER's %s failed (%s)", c->op->name, what,
+            gp_lib_status(GP_LIB_cusolver, status));
     return gp_lib_failed(c, status == CUSOLVER_STATUS_ALLOC_FAILED);
 }
 bool gp_cublas_ok(const gp_call *c, int status, const char *what) {
     if (status == CUBLAS_STATUS_SUCCESS) return true;
-    gp_fail("%s: cuBLAS's %s failed (status %d)", c->op->name, what, status);
+    gp_fail("%s: cuBLAS's %s failed (%s)", c->op->name, what, gp_lib_status(GP_LIB_cublas, status));
     return gp_lib_failed(c, status == CUBLAS_STATUS_ALLOC_FAILED);
 }
 

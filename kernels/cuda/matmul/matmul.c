@@ -25,7 +25,7 @@ _Static_assert(sizeof lt == sizeof names, "a pointer for each name");
 
 static bool cublas_ok(const gp_call *c, cublasStatus_t s) {
     if (s == CUBLAS_STATUS_SUCCESS) return true;
-    gp_fail("%s: cuBLASLt failed (status %d)", c->op->name, (int)s);
+    gp_fail("%s: cuBLASLt failed (%s)", c->op->name, gp_lib_status(GP_LIB_cublasLt, (int)s));
     return gp_lib_failed(c, s == CUBLAS_STATUS_ALLOC_FAILED);
 }
 

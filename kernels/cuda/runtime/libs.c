@@ -160,6 +160,45 @@ static bool remember(handle h) {
     return true;
 }
 
+/* ---- statuses ---- */
+
+/* As cublas_api.h, cusolver_common.h and cufft.h number them, in every version. */
+static const char *const blas_names[] = {
+    [1] = "NOT_INITIALIZED", [3] = "ALLOC_FAILED",   [7] = "INVALID_VALUE",
+    [8] = "ARCH_MISMATCH",   [11] = "MAPPING_ERROR", [13] = "EXECUTION_FAILED",
+    [14] = "INTERNAL_ERROR", [15] = "NOT_SUPPORTED", [16] = "LICENSE_ERROR"};
+static const char *const solver_names[] = {
+    [1] = "NOT_INITIALIZED", [2] = "ALLOC_FAILED",  [3] = "INVALID_VALUE",
+    [4] = "ARCH_MISMATCH",   [5] = "MAPPING_ERROR", [6] = "EXECUTION_FAILED",
+    [7] = "INTERNAL_ERROR",  [9] = "NOT_SUPPORTED", [8] = "MATRIX_TYPE_NOT_SUPPORTED",
+    [10] = "ZERO_PIVOT"};
+static const char *const fft_names[] = {
+    [1] = "INVALID_PLAN",    [2] = "ALLOC_FAILED",   [3] = "INVALID_TYPE",
+    [4] = "INVALID_VALUE",   [5] = "INTERNAL_ERROR", [6] = "EXEC_FAILED",
+    [7] = "SETUP_FAILED",    [8] = "INVALID_SIZE",   [9] = "UNALIGNED_DATA",
+    [11] = "INVALID_DEVICE", [13] = "NO_WORKSPACE",  [14] = "NOT_IMPLEMENTED",
+    [16] = "NOT_SUPPORTED"};
+#define NAMES(prefix, names)                                                                       \
+    { prefix, names, sizeof names / sizeof *names }
+static const struct {
+    const char *prefix, *const *name;
+    size_t n;
+} statuses[GP_LIBS] = {[GP_LIB_cublas] = NAMES("CUBLAS_STATUS_", blas_names),
+                       [GP_LIB_cublasLt] = NAMES("CUBLAS_STATUS_", blas_names),
+                       [GP_LIB_cusolver] = NAMES("CUSOLVER_STATUS_", solver_names),
+                       [GP_LIB_cufft] = NAMES("CUFFT_", fft_names)};
+
+const char *gp_lib_status(gp_lib lib, int status) {
+    static _Thread_local char text[60];
+    size_t i = (size_t)status;
+    const char *name = i < statuses[lib].n ? statuses[lib].name[i] : NULL;
+    if (name) snprintf(text, sizeof text, "%s%s", statuses[lib].prefix, name);
+    else snprintf(text, sizeof text, "status %d", status);
+    return text;
+}
+
+/* ---- handles, by call ---- */
+
 cudaStream_t gp_cuda_stream(const gp_call *c);
 
 void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create) {

@@ -48,6 +48,10 @@ int gp_lib_nvrtc_newest(int most);
 typedef bool (*gp_lib_create)(const gp_call *c, cudaStream_t s, void **handle);
 void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create);
 
+/* The name of a status of cuBLAS, cuSOLVER or cuFFT, as in their headers; "status 99" where it is
+ * not known. Until this thread's next call. */
+const char *gp_lib_status(gp_lib lib, int status);
+
 /* Called after a library's call for c failed, with the message set; returns false. Where the device
  * has died of an error, that error becomes the message. no_memory: the library's status says that
  * it had none. */

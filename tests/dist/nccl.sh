@@ -60,6 +60,27 @@ elseif what == "message" then
     dist.init{timeout = 1}
     if dist.rank == 1 then busy(2) return end
     failed(function() return dist.recv(y, 1)[1]:item() end)
+elseif what == "pinned" then
+    local fake = require "fake"
+    local MIB <const> = 1 << 20
+    local before = fake.count "pinned bytes"
+    local function held() return (fake.count "pinned bytes" - before) / MIB end
+    local function message(mib)
+        local y = zeros(mib * MIB, {device = "cuda", dtype = "u8"})
+        if dist.rank == 1 then dist.send(y, 0) else dist.recv(y, 1) end
+        local most = held()
+        synchronize()
+        fake.fault "slow=1:100"
+        local z = x + 1
+        synchronize()
+        return most, held()
+    end
+    report("pinned", message(9))
+    report("pinned", message(9))
+    report("pinned", message(20))
+    report("pinned", message(9))
+    cuda.empty_cache()
+    report("pinned", held())
 elseif what == "network" then
     failed(function()
         local y
@@ -83,6 +104,9 @@ ranks 2 x.lua late
 is 'rank 0:.*false.*rank 1 (did not come within 1 s|has ended)' 1 "a rank that does not come"
 ranks 2 x.lua ended
 is 'rank 0:.*false.*rank 1 has ended \(.*it has had enough\)' 1 "a rank that has ended"
+LUA_CPATH="$GPUSH_BUILD/fake/?.so;;" GPUSH_FAKE_MEMORY=$((1 << 30)) ranks 2 x.lua pinned
+tap_is "$(grep 'rank 0:.pinned' out | cut -f3- | tr '\t\n' ' |')" "9.0 9.0|9.0 9.0|20.0 0.0|9.0 9.0|0.0|" \
+    "messages hold the memory of their size; large ones give it back after a wait, others with the cache"
 ranks 2 x.lua message
 is 'rank 0:.0.2.0$' 1 "the host does not wait for a message"
 is 'rank 0:.false.x.lua:[0-9]+: dist.recv: ranks differ: rank 0 calls dist.recv .* of f32 3 at x.lua:[0-9]+, rank 1 dist.send .* of f32 4 at' 1 \

@@ -46,12 +46,20 @@ static bool copy_by_block(gp_stream *s, void *dst, const void *src, size_t bytes
     return true;
 }
 
+static bool copy_now(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind) {
+    cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
+    cudaError_t err;
+    GP_CUDA_TIMED(s->dev, err, false, cudaMemcpyAsync, (dst, src, bytes, direction(kind), stream));
+    gp_cuda_queued(s, false);
+    return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
+}
+
 /* Stages the copy in a block of pinned memory: then neither the call nor the host's memory waits
- * for the device. */
+ * for the device. Where there is none, CUDA copies within its call. */
 static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                         gp_storage *host) {
     cuda_block *b = gp_cuda_block_acquire(s->dev, bytes);
-    if (!b) return gp_fail("copy: no pinned host memory: %s", gp_error());
+    if (!b) return gp_error_clear(), copy_now(s, dst, src, bytes, kind);
     return copy_by_block(s, dst, src, bytes, kind, host, b);
 }
 
@@ -134,14 +142,6 @@ static bool defer(gp_stream *s, void *dst, const void *src, size_t bytes, gp_cop
     q->deferred = p;
     pthread_mutex_unlock(&q->lock);
     return true;
-}
-
-static bool copy_now(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind) {
-    cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
-    cudaError_t err;
-    GP_CUDA_TIMED(s->dev, err, false, cudaMemcpyAsync, (dst, src, bytes, direction(kind), stream));
-    gp_cuda_queued(s, false);
-    return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
 /* Pinned memory that could not be locked is copied at once, which may block: its copy cannot be

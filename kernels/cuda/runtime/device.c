@@ -1,5 +1,6 @@
 /* The CUDA device: opening it, its memory and streams, and the host's waits for it. It makes every
- * call of the CUDA runtime that blocks or may block, and times it; copies' calls are in copy.c. */
+ * call of the CUDA runtime that blocks or may block, and times it; copies' calls are in copy.c,
+ * those for pinned memory in pinned.c. */
 #include <cuda_runtime.h>
 
 #include <stdio.h>
@@ -21,6 +22,7 @@
 enum {
     MAX_QUEUED = 950,      /* items: CUDA blocks launches at about 1024; an op may be several */
     MAX_STAGED = 64 << 20, /* bytes of staging memory that a stream may have in its queue */
+    PINNED_PART = 64,      /* of a card's memory: large pinned blocks that stay without a use */
     SPIN_NS = 100000,      /* a wait polls without a pause for this long, */
     PAUSE_PART = 16, /* then sleeps between polls for this part of the time that it has waited, */
     PAUSE_LEAST_NS = 5000,
@@ -89,35 +91,6 @@ bool gp_cuda_call_ok(gp_device *dev, int error, const char *what) {
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0) {
     void (*hook)(gp_device *, const char *, bool, uint64_t, uint64_t) = GP_HOOK(call);
     if (hook) hook(dev, what, first, t0, gp_now_ns());
-}
-
-/* ---- pools ---- */
-
-cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes) {
-    cuda_device *d = gp_cuda_of(dev);
-    int size_class = 12;
-    while (size_class < CUDA_CLASSES - 1 && (size_t)1 << size_class < bytes) size_class++;
-    pthread_mutex_lock(&d->lock);
-    cuda_block *b = d->blocks[size_class];
-    if (b) d->blocks[size_class] = b->next;
-    pthread_mutex_unlock(&d->lock);
-    if (b || !(b = calloc(1, sizeof *b))) return b ? b : gp_fail_null("out of memory");
-    cudaError_t err;
-    b->size_class = size_class;
-    GP_CUDA_TIMED(dev, err, false, cudaHostAlloc,
-                  ((void **)&b->data, (size_t)1 << size_class, cudaHostAllocPortable));
-    if (err == cudaSuccess) return b;
-    free(b);
-    gp_cuda_call_ok(dev, (int)err, "pinned host memory");
-    return NULL;
-}
-
-void gp_cuda_block_release(gp_device *dev, cuda_block *b) {
-    cuda_device *d = gp_cuda_of(dev);
-    pthread_mutex_lock(&d->lock);
-    b->next = d->blocks[b->size_class];
-    d->blocks[b->size_class] = b;
-    pthread_mutex_unlock(&d->lock);
 }
 
 /* ---- opening ---- */
@@ -228,6 +201,11 @@ static bool open_device(gp_device *dev) {
 
 /* ---- memory ---- */
 
+static void shed(gp_device *dev) {
+    gp_cuda_shed(dev);
+    gp_cuda_pinned_trim(dev, 0);
+}
+
 enum { INDICES = 64 };
 static _Atomic size_t held[INDICES]; /* bytes, by the device's index */
 
@@ -327,11 +305,17 @@ static bool may_wait(const gp_stream *s) {
     return !gp_cuda_building() || gp_fail("%s: a graph needs more memory", s->dev->name);
 }
 
+/* After a wait: what is freed may wait for the device. */
+static void give_back(gp_stream *s) {
+    gp_cuda_give_back(s);
+    gp_cuda_pinned_trim(s->dev, gp_cuda_of(s->dev)->bytes / PINNED_PART);
+}
+
 bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket) {
     if (!may_wait(s)) return false;
     for (uint64_t t0 = gp_now_ns(); !gp_cuda_reached(s, ticket); poll_pause(t0))
         if (gp_interrupted) return gp_fail("interrupted while waiting for %s", s->dev->name);
-    gp_cuda_give_back(s);
+    give_back(s);
     return true;
 }
 
@@ -356,7 +340,7 @@ static bool event_drain(gp_event *e) {
         if (gp_interrupted)
             return gp_fail("interrupted while waiting for %s", e->stream->dev->name);
     gp_cuda_reached(e->stream, e->ticket); /* does what was due, and finds a fault */
-    gp_cuda_give_back(e->stream);
+    give_back(e->stream);
     return true;
 }
 
@@ -368,7 +352,7 @@ static const gp_device_vt vt = {
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
     .segments = true,
-    .shed = gp_cuda_shed,
+    .shed = shed,
     .stream_open = stream_open,
     .stream_close = stream_close,
     .launch = gp_cuda_launch,

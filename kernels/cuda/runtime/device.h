@@ -23,7 +23,7 @@ bool gp_core_import(const struct gp_core *table);
 /* A block of pinned host memory, of the device's pool. */
 typedef struct cuda_block {
     struct cuda_block *next;
-    int size_class; /* 2^size_class bytes */
+    size_t bytes;
     char *data;
 } cuda_block;
 
@@ -36,7 +36,7 @@ typedef struct cuda_base {
 
 enum {
     CUDA_EVENTS = 256,
-    CUDA_CLASSES = 40,
+    CUDA_CLASSES = 11,
     CUDA_MARKS = 80,
     CUDA_MARK_EVERY = 16 /* commands */,
     CUDA_NOTES = 1024,
@@ -60,9 +60,11 @@ typedef struct cuda_device {
     pthread_mutex_t lock; /* guards what follows */
     cuda_base *base;
     cuda_pool timed, marks;           /* unused events, with and without times */
-    cuda_block *blocks[CUDA_CLASSES]; /* unused ones, by size_class */
-    atomic_bool peer[CUDA_PEERS];     /* whether copies from that device were prepared */
-    _Atomic bool used[GP_OPS];        /* ops that have run here */
+    cuda_block *blocks[CUDA_CLASSES]; /* unused ones, by size, and larger ones: */
+    cuda_block *large;
+    _Atomic size_t unused;        /* their bytes */
+    atomic_bool peer[CUDA_PEERS]; /* whether copies from that device were prepared */
+    _Atomic bool used[GP_OPS];    /* ops that have run here */
 } cuda_device;
 
 /* Work for the host once the queue has reached `ticket`, in this order. */
@@ -136,15 +138,20 @@ void gp_cuda_enter(const gp_device *dev);
 bool gp_cuda_failed(gp_stream *s, int err, const char *what);
 /* The same for a call that concerns no stream: true if err is success. */
 bool gp_cuda_call_ok(gp_device *dev, int err, const char *what);
-/* A block of the pool of at least bytes; NULL with a message. */
-cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes);
-void gp_cuda_block_release(gp_device *dev, cuda_block *b);
 /* Reports a call that may block, made since t0, to gp_hook.call. */
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
 
 /* Polls until s has reached ticket; false with a message when the user interrupts. The calling
  * thread waits. */
 bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket);
+
+/* ---- kernels/cuda/runtime/pinned.c ---- */
+
+/* A block of the pool of at least bytes; NULL with a message. */
+cuda_block *gp_cuda_block_acquire(gp_device *dev, size_t bytes);
+void gp_cuda_block_release(gp_device *dev, cuda_block *b);
+/* Frees unused large blocks until at most that many bytes of them are left. May wait. */
+void gp_cuda_pinned_trim(gp_device *dev, size_t most);
 
 /* ---- kernels/cuda/runtime/copy.c ---- */
 

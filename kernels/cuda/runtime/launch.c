@@ -4,9 +4,23 @@
 
 #include "kernels/cuda/runtime/kernel.h"
 #include "kernels/cuda/runtime/libs.h"
-#include "kernels/cuda/runtime/table.h"
 #include "tensor/memory/alloc.h"
 #include "kernels/cuda/runtime/device.h"
+
+#define ROW(n) bool CUDA(n)(const gp_call *c);
+#define VIEW(...) /* needs none */
+#include "tensor/ops/table/ops.def"
+#define GRAD_ROW(n, ...) bool CUDA(n)(const gp_call *c);
+#include "tensor/autograd/grad_rows.h"
+
+/* NULL: a view, which needs none. */
+static const gp_kernel kernels[GP_OPS] = {
+#define ROW(n) [OP_##n] = CUDA(n),
+#define VIEW(...) /* needs none */
+#include "tensor/ops/table/ops.def"
+#define GRAD_ROW(n, ...) [OP_##n] = CUDA(n),
+#include "tensor/autograd/grad_rows.h"
+};
 
 enum { HELD = 32 };
 
@@ -148,7 +162,7 @@ bool gp_cuda_runs_again(const gp_call *c) {
 static bool launch_call(gp_call *c) {
     now.launched = 0;
     now.no_slot = now.no_memory = false;
-    return gp_cuda_kernels[gp_op_id(c->op)](c) && !now.no_slot;
+    return kernels[gp_op_id(c->op)](c) && !now.no_slot;
 }
 
 /* Runs c's kernel. Where CUDA or a library has no memory the device's cache may hold all of it: it

@@ -30,7 +30,7 @@ static void do_later(gp_stream *s, cuda_later *l, bool came) {
     cuda_stream *q = gp_cuda_queue(s);
     if (l->to && came) memcpy(l->to, l->block->data, l->bytes);
     if (l->block) {
-        q->staged -= (size_t)1 << l->block->size_class;
+        q->staged -= l->block->bytes;
         gp_cuda_block_release(s->dev, l->block);
     }
     if (l->reads) atomic_fetch_sub(&l->host->readers, 1);
@@ -176,7 +176,7 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
     what->next = NULL;
     *q->last = what;
     q->last = &what->next;
-    if (what->block) q->staged += (size_t)1 << what->block->size_class;
+    if (what->block) q->staged += what->block->bytes;
     count(s, true);
     pthread_mutex_unlock(&q->lock);
     gp_cuda_give_back(s);

@@ -1,5 +1,5 @@
 /* Times the plug-in's own blocking calls of the CUDA runtime and reports them to the profiler. For
- * device.c and copy.c, which make them all. */
+ * device.c, copy.c and pinned.c, which make them all. */
 #ifndef GP_CUDA_TIMED_H
 #define GP_CUDA_TIMED_H
 

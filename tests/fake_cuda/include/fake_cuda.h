@@ -60,7 +60,7 @@ int fakeFault(const char *settings);
 int fakeFaulty(const char *name);
 /* For stand-in libraries: whether the device has these bytes for a handle or a plan; `keep`: they stay taken. */
 int fakeLibraryMemory(size_t bytes, int keep);
-/* How often things happened in this process: "malloc", "free", "launch", "copy", "copy on the device", "event", "timed event", "graph", "sync", "pinned", "system atomic", "library" (what libraries queued), "poll" (queries of streams and events), a function of the runtime that CUPTI knows ("cudaMemcpyAsync"); "context": devices with one; "call record": CUPTI's
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "copy on the device", "event", "timed event", "graph", "sync", "pinned", "pinned bytes" (held now), "system atomic", "library" (what libraries queued), "poll" (queries of streams and events), a function of the runtime that CUPTI knows ("cudaMemcpyAsync"); "context": devices with one; "call record": CUPTI's
  * of calls of the runtime; "range add": NVTX ranges of that
  * name; "open ranges". */
 unsigned long long fakeCount(const char *what);

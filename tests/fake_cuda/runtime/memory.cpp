@@ -141,6 +141,7 @@ static cudaError_t host_alloc(void **p, size_t bytes, unsigned flags) {
     if (faulty(F_PINNED_OOM, NULL)) return cudaErrorMemoryAllocation;
     if (bytes == 0) return cudaSuccess;
     *p = add(bytes, 4096, cudaMemoryTypeHost, current_device, flags, NULL);
+    if (*p) rt().counts["pinned bytes"] += bytes;
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -158,6 +159,7 @@ template <class Ok> static cudaError_t release(void *p, Ok ok) {
     rt().counts["free"]++;
     if (b->type == cudaMemoryTypeDevice && !b->pool) rt().devices[(size_t)b->dev]->used -= b->bytes;
     if (b->pool) b->pool->used -= b->bytes, pool_trim(b->pool, b->pool->threshold);
+    if (b->type == cudaMemoryTypeHost && !b->registered) rt().counts["pinned bytes"] -= b->bytes;
     if (b->registered) rt().blocks.erase((uintptr_t)b->base);
     else drop(b);
     return cudaSuccess;

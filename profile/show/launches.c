@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/show/usage.h"
+#include "tensor/base/sort.h"
 
 /* The work of a call on one device. */
 typedef struct launch {
@@ -56,7 +57,7 @@ static int gather(const gp_usage *u, launch *list) {
                                  .begun = w->rec->t0,
                                  .ns = w->rec->t1 - w->rec->t0};
     }
-    qsort(list, (size_t)n, sizeof *list, by_call);
+    gp_sort(list, (size_t)n, sizeof *list, by_call);
     for (int i = 0; i < n; i++) {
         launch *last = kept ? &list[kept - 1] : NULL;
         if (!last || last->call != list[i].call || last->dev != list[i].dev) list[kept++] = list[i];

@@ -66,19 +66,16 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int by_host(const void *a, const void *b) {
-    const work_item *x = a, *y = b;
-    uint64_t p = x->w.host ? x->w.host->id : 0, q = y->w.host ? y->w.host->id : 0;
-    return p < q ? -1 : p > q;
-}
-
-/* Notes which of n, in the order of hosts, are the only ones of theirs. */
-static void find_alone(work_item *list, int n) {
-    for (int i = 0; i < n; i++) {
-        bool first = !i || by_host(&list[i - 1], &list[i]);
-        bool last = i + 1 == n || by_host(&list[i], &list[i + 1]);
-        list[i].w.alone = list[i].w.host && first && last;
-    }
+/* Notes which of n, whose hosts are still known by number, are the only ones of theirs; nhost: how
+ * many of these there are. False without memory. */
+static bool find_alone(work_item *list, int n, int nhost) {
+    int *queued = calloc((size_t)nhost + 1, sizeof *queued);
+    if (!queued) return false;
+    for (int i = 0; i < n; i++)
+        if (list[i].w.host) queued[list[i].w.stream]++;
+    for (int i = 0; i < n; i++) list[i].w.alone = list[i].w.host && queued[list[i].w.stream] == 1;
+    free(queued);
+    return true;
 }
 
 static work_item *gather(const gp_prof *p, int nwork) {
@@ -95,13 +92,13 @@ static work_item *gather(const gp_prof *p, int nwork) {
                 r->id ? bsearch(&r, host, (size_t)nhost, sizeof *host, by_id) : NULL;
             work_item *q = &list[n++];
             q->w = (gp_work){.rec = r, .host = found ? *found : NULL};
+            q->w.stream = found ? (int)(found - host) : -1; /* the host's number, until build() */
             q->w.launch = launched(p, r, q->w.host);
             q->s = (gp_usage_stream){.stream = r->where, .rank = t->rank};
         }
     }
     free(host);
-    gp_sort(list, (size_t)n, sizeof *list, by_host);
-    find_alone(list, n);
+    if (!find_alone(list, n, nhost)) return free(list), NULL;
     gp_sort(list, (size_t)n, sizeof *list, by_device);
     return list;
 }

@@ -94,6 +94,7 @@ end
 -- Says why nothing was recorded.
 local function say_why(folder, status)
     local notes = lines_of("sort -u " .. quoted(folder) .. "/note-*")
+    if #notes == 0 then notes = lines_of("cat " .. quoted(folder) .. "/idle") end
     if #notes == 0 then
         if #lines_of("ls " .. quoted(folder) .. "/python") == 0 then
             notes[1] = "no Python started that loads gpush's package (python -I, -E and -S do not)"
@@ -106,14 +107,19 @@ local function say_why(folder, status)
     command.say("nothing was recorded: %s", table.concat(notes, "; "))
 end
 
--- The ranks' files, and how many ranks there were.
+-- The ranks' files, and how many ranks there were: records of steps before those by time, and of
+-- ranks before those of a process that knows of none, such as a launcher.
 local function recorded(folder)
-    local files = lines_of("ls -v " .. quoted(folder) .. "/rank-*.json")
-    local world = 1
-    for _, claim in ipairs(lines_of("ls " .. quoted(folder))) do
-        world = math.max(world, tonumber(claim:match "^claim%-%d+%-of%-(%d+)$") or 1)
+    for _, kind in ipairs { "steps-rank", "steps-lone", "time-rank", "time-lone" } do
+        local files, world = {}, 0
+        for _, file in ipairs(lines_of(("ls -v %s/%s-*.json"):format(quoted(folder), kind))) do
+            local size = tonumber(file:match "%-of%-(%d+)%.json$")
+            if size > world then files, world = {}, size end
+            if size == world then files[#files + 1] = file end
+        end
+        if #files > 0 then return files, world end
     end
-    return files, world
+    return {}, 0
 end
 
 -- Shows the record, as text on stderr or as JSON.

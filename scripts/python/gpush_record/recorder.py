@@ -1,8 +1,9 @@
 """Decides what is recorded in this process: which steps, or which seconds, and for which rank.
 
 Of several processes those that step are recorded, each for its rank; who comes second for a rank
-leaves it alone. So a launcher, the workers of a loader and a program's helpers write nothing. At
-its exit a process that recorded nothing leaves a note, which `gpush record` shows if no process
+leaves it alone. So the workers of a loader and a program's helpers write nothing. A launcher does
+not step, but may outlast the time after which time counts: gpush record prefers files named after
+steps to those after time, and ranks to processes that know of none. At its exit a process that recorded nothing leaves a note, which `gpush record` shows if no process
 recorded anything. Nothing that goes wrong here may end the program, so it becomes a note, too.
 """
 
@@ -14,6 +15,7 @@ import threading
 
 NONE_FOR = 30  # seconds without a record or a step of an optimizer, after which time counts
 BRIEFLY = 2  # seconds that are then recorded; steps that follow replace them
+OUTSIDE = ", outside of what torch.compile compiled: --seconds N records by time"
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say it
 
 
@@ -41,6 +43,12 @@ def in_main_thread(function):
     ctypes.pythonapi.Py_AddPendingCall(in_main_thread.kept, None)
 
 
+def _torch_is_half_imported():
+    """Whether a part of torch is being imported now: the profiler may need it."""
+    parts = [part for name, part in list(sys.modules.items()) if name.startswith("torch.")]
+    return any(getattr(getattr(part, "__spec__", None), "_initializing", False) for part in parts)
+
+
 class Recorder:
     def __init__(self):
         self.folder = os.environ["GPUSH_RECORD_DIR"]
@@ -49,12 +57,14 @@ class Recorder:
         self.count = 0  # of steps
         self.next = 1  # the step at which there is something to do
         self.window = self.steps = self.timer = None
-        self.rank = None  # whose steps these are, once they are to be recorded
+        self.rank = self.name = None  # whose steps these are and the record's, once one begins
         self.by_time = False
         self.wrote = False
         self.child = "--multiprocessing-fork" in getattr(sys, "orig_argv", sys.argv)
         self.reason = None  # why nothing was recorded
         self._touch("python")
+        if self._rank_of_environment() is not None:
+            self._touch("ranked")
 
     def torch_is_there(self):
         """torch has been imported: begin to count, or note why not."""
@@ -88,7 +98,7 @@ class Recorder:
     def step(self, kind):
         """A step has ended ("optimizer"), or is about to begin ("module")."""
         if kind != self.kind:
-            self.kind, self.count, self.next = kind, 0, 1
+            self._begin_anew(kind)
         self.count += 1
         if self.count < self.next:
             return
@@ -96,6 +106,12 @@ class Recorder:
             self._at_step()
         except Exception as error:
             self._give_up(f"gpush's part failed at step {self.count}: {error!r}")
+
+    def _begin_anew(self, kind):
+        """Steps of this kind follow: what was recorded of another is kept until theirs is."""
+        if self.window and not self.by_time:
+            self._end()
+        self.kind, self.count, self.next, self.reason = kind, 0, 1, None
 
     def _at_step(self):
         ended = self.count - (self.kind == "module")
@@ -110,17 +126,15 @@ class Recorder:
         return None
 
     def _may_open(self):
-        """Whether to record from this step on; another step is asked where not."""
-        from gpush_record.steps import has_optimizer
+        """Whether to record from here on; another step is asked where not."""
         from gpush_record.window import profiles_itself
 
         if profiles_itself():
             self.reason = "the program's own profiler ran when the steps were to be recorded"
-        elif self.kind == "module" and has_optimizer():
-            self.reason = "an optimizer was made, and it did not step"
-            self.steps.forget_modules()
         elif not self._claim():
-            self._give_up(f"another process records rank {self.rank}")
+            self.reason = f"another process records rank {self.rank}"
+            if not self.by_time:
+                self._give_up(self.reason)
         else:
             self.reason = None
             return True
@@ -135,8 +149,9 @@ class Recorder:
         """The window has ended, with `steps` whole steps; profile: None if it did not begin."""
         self.window = None
         if profile is None or steps == 0 and not self.by_time:
-            return self._give_up("the program ended in the first step that was to be recorded")
-        path = os.path.join(self.folder, f"rank-{self.rank}")
+            self.reason = "the program ended in the first step that was to be recorded"
+            return self._stop_counting(self.kind)
+        path = os.path.join(self.folder, self.name)
         profile.export_chrome_trace(path + ".part")
         os.replace(path + ".part", path + ".json")
         self.wrote = True
@@ -145,7 +160,7 @@ class Recorder:
         if self.by_time:
             self.by_time, self.options.steps = False, self.asked
         else:
-            self._stop_counting()
+            self._stop_counting(self.kind)
         return None
 
     def _say_what(self, steps):
@@ -163,18 +178,33 @@ class Recorder:
         self.timer.start()
 
     def _begin_if_none(self):
-        if not self.wrote and self.kind != "optimizer":
+        if self.kind != "optimizer" and not self._others_record():
             self.options.seconds = BRIEFLY
             self._begin_by_time()
 
-    def _begin_by_time(self):
+    def _others_record(self):
+        """Whether another process does, or this is the launcher of those that will."""
         try:
-            if not self.window and self._may_open():
-                self.by_time = True
-                self.asked, self.options.steps = self.options.steps, 1
-                self._open()
-                self.window.step()
-                self._after(self.options.seconds, self._end_by_time)
+            names = os.listdir(self.folder)
+        except OSError:
+            return True  # gpush record is over
+        launcher = "ranked" in names and self._rank_of_environment() is None
+        return launcher or any(name.startswith("claim-") for name in names)
+
+    def _begin_by_time(self):
+        if _torch_is_half_imported():
+            return self._after(0.1, self._begin_by_time)
+        try:
+            if self.window:
+                return None
+            self.by_time = True
+            if not self._may_open():
+                self.by_time = False
+                return None
+            self.asked, self.options.steps = self.options.steps, 1
+            self._open()
+            self.window.step()
+            self._after(self.options.seconds, self._end_by_time)
         except Exception as error:
             self._give_up(f"gpush's part failed: {error!r}")
 
@@ -185,24 +215,25 @@ class Recorder:
     # ---- whose record it is, and ends ----
 
     def _claim(self):
-        """Whether this process is the first to record its rank; sets self.rank."""
-        if self.rank is not None:
-            return True
+        """Whether this process is the first to record its rank so; names the record."""
         import torch
 
-        dist = torch.distributed
+        dist, known = torch.distributed, self._rank_of_environment()
         if dist.is_available() and dist.is_initialized():
-            self.rank, world = dist.get_rank(), dist.get_world_size()
+            self.rank, world, known = dist.get_rank(), dist.get_world_size(), True
         else:
-            self.rank, world = self._rank_of_environment(), 1
-        return self._touch(f"claim-{self.rank}-of-{world}")
+            self.rank, world = known or 0, 1
+        whose = "rank" if known is not None else "lone"
+        name = f"{'time' if self.by_time else 'steps'}-{whose}-{self.rank}-of-{world}"
+        mine, self.name = name == self.name, name
+        return mine or self._touch(f"claim-{name}")
 
     @staticmethod
     def _rank_of_environment():
         for name in RANKS:
             if os.environ.get(name, "").isdigit():
                 return int(os.environ[name])
-        return 0
+        return None
 
     def _touch(self, name):
         """Makes a file of the folder; whether it was not there."""
@@ -212,20 +243,27 @@ class Recorder:
             return False
         return True
 
-    def _stop_counting(self):
+    def _stop_counting(self, kind=None):
+        """No more steps, or of this kind: an optimizer's may follow the calls of a module."""
         if self.steps:
-            self.steps.remove()
+            self.steps.remove(kind)
         if self.timer:
             self.timer.cancel()
 
     def _give_up(self, reason):
-        self.reason = reason
+        self.reason, self.next = reason, float("inf")
         self._stop_counting()
-        self.next = float("inf")
+
+    def _end(self):
+        """Ends the window early; what is recorded is kept."""
+        try:
+            self.window.close()
+        except Exception as error:
+            self.reason = f"gpush's part failed at the end: {error!r}"
 
     def forked(self):
         """In a child process of fork: it may be a rank, and counts from 0."""
-        self.child, self.timer, self.rank, self.count, self.next = True, None, None, 0, 1
+        self.child, self.timer, self.name, self.count, self.next = True, None, None, 0, 1
         self.wrote = self.by_time = False
         if self.window:
             self.window.forked()
@@ -233,23 +271,27 @@ class Recorder:
 
     def at_exit(self):
         """The program ends: what is recorded is kept."""
+        if self.window:
+            self._end()
+        if self.wrote or self.child:
+            return
+        name = f"note-{os.getpid()}" if self.reason or self.kind else "idle"
         try:
-            if self.window:
-                self.window.close()
-        except Exception as error:
-            self.reason = f"gpush's part failed at the end: {error!r}"
-        if not self.wrote and not self.child:
-            with open(os.path.join(self.folder, f"note-{os.getpid()}"), "w") as note:
+            with open(os.path.join(self.folder, name), "w") as note:
                 note.write(self.reason or self._why_no_step())
+        except OSError:
+            pass  # gpush record is over: nobody reads it
 
     def _why_no_step(self):
         skip = self.options.skip
+        if self.options.seconds:
+            return f"the program ended before {self.options.seconds:g} seconds were over"
         if self.kind is None:
-            return (
-                "no optimizer stepped and no module was called twice, outside of what "
-                "torch.compile compiled: --seconds N records by time"
-            )
-        what = "steps of an optimizer" if self.kind == "optimizer" else "calls of a module"
+            return f"no optimizer stepped and no module was called twice{OUTSIDE}"
         half = self.count // 2
         hint = f"--skip {half} begins earlier" if half else "let it run longer"
+        what = "steps of an optimizer"
+        if self.kind == "module":
+            what = "calls of a module"
+            hint += "; where torch.compile compiled the step, --seconds N records by time"
         return f"there were {self.count} {what}, and the first {skip} are skipped: {hint}"

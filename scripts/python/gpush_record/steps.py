@@ -1,15 +1,14 @@
 """Counts a program's steps without a change to it, and calls a function at each.
 
-A step ends where an optimizer has stepped: the first that does so, of several. Until one has, the
-calls of a module count, as in a program that infers: the first module that is called twice from
-outside of any other. A hook of all modules would make every inner call slower, so it is away
+A step ends where an optimizer has stepped: the first that does so, of several, until it is gone or
+steps no more while another does. Until one has, the calls of a module count, as in a program that
+infers: the first module that is called twice from outside of any other. A hook of all modules would make every inner call slower, so it is away
 while a module runs, and for good once that module is known. In what torch.compile traces, hooks do
 nothing: a step that is compiled as a whole does not count.
 """
 
-import gc
+import weakref
 from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
@@ -21,12 +20,20 @@ except ImportError:  # PyTorch 2.0
         return False
 
 
+ALONE = 10  # steps of another optimizer, in which the one that counts has none: it counts no more
+
+
+def _none():
+    """A weak reference to nothing."""
+
+
 class Steps:
     """Calls step("optimizer") after an optimizer's step, and step("module") before a call."""
 
     def __init__(self, step):
         self.step = step
-        self.optimizer = None
+        self.optimizer = self.other = _none  # weak: the program may drop it, and its memory
+        self.others = 0  # steps of the other one since the last that counted
         self.called = set()
         self.handle = register_optimizer_step_post_hook(self._stepped)
         self.module_handle = register_module_forward_pre_hook(self._enters)
@@ -34,12 +41,25 @@ class Steps:
     def _stepped(self, optimizer, args, kwargs):
         if is_compiling():
             return
-        if optimizer is not self.optimizer:
-            if self.optimizer is not None:
-                return
-            self.optimizer = optimizer
-            self.forget_modules()
+        if optimizer is self.optimizer():
+            self.others = 0
+        elif not self._follows(optimizer):
+            return
         self.step("optimizer")
+
+    def _follows(self, optimizer):
+        """Whether the steps of this optimizer count from here on."""
+        if self.optimizer() is None:
+            self.forget_modules()
+        else:
+            if not self.others or self.other() is None:
+                self.other, self.others = weakref.ref(optimizer), 0
+            if optimizer is self.other():
+                self.others += 1
+            if self.others < ALONE:
+                return False
+        self.optimizer, self.others = weakref.ref(optimizer), 0
+        return True
 
     def _enters(self, module, args):
         """Before a call from outside of any module."""
@@ -60,10 +80,12 @@ class Steps:
     def forget_modules(self):
         self.module_handle.remove()
 
-    def remove(self):
-        """Takes all hooks away: the program runs as without gpush from here on."""
+    def remove(self, kind):
+        """Takes the hooks away that this kind of step needs no more: all, but for calls that steps
+        of an optimizer may follow."""
         self.forget_modules()
-        self.handle.remove()
+        if kind != "module":
+            self.handle.remove()
 
 
 class _BeforeCall:
@@ -79,8 +101,3 @@ class _BeforeCall:
 
     def __reduce__(self):
         return getattr, ({}, "get")
-
-
-def has_optimizer():
-    """Whether the program made an optimizer, whose steps are then worth waiting for."""
-    return any(issubclass(type(each), Optimizer) for each in gc.get_objects())

@@ -16,6 +16,8 @@ import threading
 NONE_FOR = 30  # seconds without a record or a step of an optimizer, after which time counts
 BRIEFLY = 2  # seconds that are then recorded; steps that follow replace them
 OUTSIDE = ", outside of what torch.compile compiled: --seconds N records by time"
+ENDED = "the program ended in the first step that was to be recorded"
+PROFILED = "the program's own profiler ran when the steps were to be recorded"
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say it
 
 
@@ -55,8 +57,9 @@ class Recorder:
         self.options = Options(os.environ.get("GPUSH_RECORD", ""))
         self.kind = None  # of the steps: "optimizer" or "module"
         self.count = 0  # of steps
+        self.tries = 3  # where the program's own profiler ends the window before its first step
         self.next = 1  # the step at which there is something to do
-        self.window = self.steps = self.timer = None
+        self.window = self.steps = self.timer = self.own_profiler = None
         self.rank = self.name = None  # whose steps these are and the record's, once one begins
         self.by_time = False
         self.wrote = False
@@ -82,6 +85,9 @@ class Recorder:
             return self._give_up(f"PyTorch {version} is older than 2.0, which is needed")
         if not torch.autograd.kineto_available():
             return self._give_up(f"this build of PyTorch {version} has no Kineto, its profiler")
+        from gpush_record.window import OwnProfiler
+
+        self.own_profiler = OwnProfiler()
         os.register_at_fork(after_in_child=self.forked)
         if self.options.seconds:
             self._after(self.options.seconds, self._begin_by_time)
@@ -98,7 +104,7 @@ class Recorder:
     def step(self, kind):
         """A step has ended ("optimizer"), or is about to begin ("module")."""
         if kind != self.kind:
-            self._begin_anew(kind)
+            self._begin_again(kind)
         self.count += 1
         if self.count < self.next:
             return
@@ -107,7 +113,7 @@ class Recorder:
         except Exception as error:
             self._give_up(f"gpush's part failed at step {self.count}: {error!r}")
 
-    def _begin_anew(self, kind):
+    def _begin_again(self, kind):
         """Steps of this kind follow: what was recorded of another is kept until theirs is."""
         if self.window and not self.by_time:
             self._end()
@@ -115,10 +121,14 @@ class Recorder:
 
     def _at_step(self):
         ended = self.count - (self.kind == "module")
-        if self.window:
-            return None if self.by_time else self.window.step()
+        if self.window and not self.by_time:
+            return self.window.step()
         self.next = max(1, self.options.skip - 1) + (self.kind == "module")
-        if self.count < self.next or not self._may_open():
+        if self.count < self.next:
+            return None
+        if self.window:
+            self._end()  # steps go before time
+        if not self._may_open():
             return None
         self._open()
         if ended >= self.options.skip:
@@ -127,10 +137,8 @@ class Recorder:
 
     def _may_open(self):
         """Whether to record from here on; another step is asked where not."""
-        from gpush_record.window import profiles_itself
-
-        if profiles_itself():
-            self.reason = "the program's own profiler ran when the steps were to be recorded"
+        if self.own_profiler.runs():
+            self.reason = PROFILED
         elif not self._claim():
             self.reason = f"another process records rank {self.rank}"
             if not self.by_time:
@@ -143,14 +151,15 @@ class Recorder:
     def _open(self):
         from gpush_record.window import Window
 
-        self.window = Window(self.options, self._done)
+        self.window = Window(self.options, self.own_profiler, self._done)
 
     def _done(self, profile, steps):
         """The window has ended, with `steps` whole steps; profile: None if it did not begin."""
-        self.window = None
+        displaced, self.window = self.window.displaced, None
         if profile is None or steps == 0 and not self.by_time:
-            self.reason = "the program ended in the first step that was to be recorded"
-            return self._stop_counting(self.kind)
+            self.tries -= displaced
+            self.reason = PROFILED if displaced else ENDED
+            return None if displaced and self.tries else self._stop_counting(self.kind)
         path = os.path.join(self.folder, self.name)
         profile.export_chrome_trace(path + ".part")
         os.replace(path + ".part", path + ".json")
@@ -209,7 +218,7 @@ class Recorder:
             self._give_up(f"gpush's part failed: {error!r}")
 
     def _end_by_time(self):
-        if self.window:
+        if self.window and self.by_time:
             self.window.step()
 
     # ---- whose record it is, and ends ----

@@ -14,10 +14,29 @@ from torch import profiler
 from torch.autograd import profiler as internals
 
 
-def profiles_itself():
-    """Whether a profiler of the program runs."""
-    enabled = getattr(torch.autograd, "_profiler_enabled", None)
-    return bool(enabled and enabled())
+class OwnProfiler:
+    """Knows whether a profiler of the program's runs, or warms up, which torch does not tell."""
+
+    def __init__(self):
+        self.warms_up = False
+        self.window = None  # the open one, which has to end where the program's profiler begins
+        self.prepare, self.enable = internals._prepare_profiler, internals._enable_profiler
+        internals._prepare_profiler = self._prepares
+        internals._enable_profiler = self._enables
+
+    def runs(self):
+        enabled = getattr(torch.autograd, "_profiler_enabled", None)
+        return self.warms_up or bool(enabled and enabled())
+
+    def _prepares(self, *args, **kwargs):
+        if self.window:
+            self.window.displace()
+        self.warms_up = True
+        return self.prepare(*args, **kwargs)
+
+    def _enables(self, *args, **kwargs):
+        self.warms_up = False
+        return self.enable(*args, **kwargs)
 
 
 def _sync_events():
@@ -45,12 +64,14 @@ def _warm_up_first(step):
 class Window:
     """Records `steps` steps, after one of warming up, and calls done(profile, steps recorded)."""
 
-    def __init__(self, options, done):
+    def __init__(self, options, own, done):
         self.options = options
+        self.own = own
         self.done = done
         self.left = options.steps
         self.recording = False
         self.open = True
+        self.displaced = False  # by the program's own profiler
         self.profile = profiler.profile(
             activities=_activities(),
             record_shapes=options.shapes,
@@ -92,19 +113,18 @@ class Window:
 
     def _guard(self):
         self.exit = os._exit
-        self.prepare = internals._prepare_profiler
         self.handles_term = (
             threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         )
         os._exit = self._exits
-        internals._prepare_profiler = self._program_profiles
+        self.own.window = self
         if self.handles_term:
             signal.signal(signal.SIGTERM, self._terminated)
 
     def _release(self):
         os._exit = self.exit
-        internals._prepare_profiler = self.prepare
+        self.own.window = None
         if self.handles_term and signal.getsignal(signal.SIGTERM) == self._terminated:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -112,9 +132,10 @@ class Window:
         self.close()
         self.exit(status)
 
-    def _program_profiles(self, *args, **kwargs):
+    def displace(self):
+        """The program's own profiler begins."""
+        self.displaced = True
         self.close()
-        return internals._prepare_profiler(*args, **kwargs)
 
     def _terminated(self, number, frame):
         self.close()

@@ -14,10 +14,8 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 try:
     from torch.compiler import is_compiling
-except ImportError:  # PyTorch 2.0
-
-    def is_compiling():
-        return False
+except ImportError:  # PyTorch 2.0 to 2.2
+    from torch._utils import is_compiling
 
 
 ALONE = 10  # steps of another optimizer, in which the one that counts has none: it counts no more

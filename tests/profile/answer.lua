@@ -96,6 +96,19 @@ t.is(#one.ops + #one.kernels, 2, "--limit")
 local _, said = answer("a page beside it",
     ("analyze --json --html %s/p.html %s"):format(folder, path))
 t.is(select(2, said:gsub("\n", "")), 1, "nothing but the line is printed")
+local full = made.trace()
+full:kernel("s16816gemm", 20, 300, full:call("cudaLaunchKernel", 5, 10), 7,
+    { grid = "[136, 2, 1]", block = "[128, 1, 1]", ["registers per thread"] = 64,
+        ["shared memory"] = 4096, ["blocks per SM"] = 2.5, ["est. achieved occupancy %"] = 40 })
+local whole <const> = assert(io.open(folder .. "/full.json", "w"))
+whole:write(full:text())
+whole:close()
+local k = answer("a kernel of which all is known", "analyze --json " .. folder .. "/full.json")
+t.is(k.kernels, { { name = "s16816gemm", count = 1, device_ns = 300000, shortest_ns = 300000,
+    longest_ns = 300000, blocks_per_sm = 2.5, occupancy = 0.4, grid = "136x2", block = "128",
+    registers = 64, shared_memory = 4096, tensor_cores = true } }, "as the trace has it")
+t.is({ k.streams[1].busy_ns, k.launches[1].delay_ns, k.tensor_core_ns }, { 300000, 5000, 300000 },
+    "its stream and its launch")
 answer("two ranks", ("analyze --json %s %s"):format(path, path))
 local both = ("%s/gpush analyze --json --diff %s %s 2>/dev/null"):format(build, path, path)
 local status = select(3, os.execute(both))

@@ -10,6 +10,9 @@
 #include "tensor/device/offload.h"
 #include "tensor/base/process.h"
 #include "tensor/base/error.h"
+#ifndef GP_WITHOUT_CAPTURE
+#include "tensor/fuse/object.h"
+#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -116,8 +119,17 @@ static void leave(int status, void *unused) {
     _exit(job ? job : !status && failed ? EXIT_FAILURE : status);
 }
 
+static void leave_now(int status) {
+    atomic_fetch_add(&gp_offload_abandoned, 1);
+#ifndef GP_WITHOUT_CAPTURE
+    gp_object_end_all();
+#endif
+    leave(status, NULL);
+}
+
 void gp_shell_begin(void) {
     hold_files();
+    gp_process.leave = leave_now;
     on_exit(leave, NULL);
 }
 

@@ -15,6 +15,12 @@ extern struct gp_process {
     void (*abandon)(const char *why, int status);
     /* The last call: leaves the job, and returns the status to end with; 0: the program's own. */
     int (*end)(void);
+    /* Ends the program at once, from a handler of exit: what a thread is in cannot be ended, and
+     * would be waited for. NULL in a host program, which is not ours to end. */
+    void (*leave)(int status);
 } gp_process;
+
+/* gp_process.leave, where there is one. */
+void gp_process_leave(int status);
 
 #endif

@@ -14,6 +14,7 @@
 #include "tensor/op.h"
 #include "tensor/ops/rnn/rnn.h"
 #ifndef GP_WITHOUT_CAPTURE
+#include "tensor/base/process.h"
 #include "tensor/fuse/object.h"
 #include "tensor/fuse/source.h"
 #endif

@@ -313,6 +313,6 @@ int gp_dist_end(void) {
 }
 
 __attribute__((constructor)) static void register_process(void) {
-    gp_process = (struct gp_process){gp_dist_rank, gp_dist_size, gp_dist_warns, gp_dist_abandon,
-                                     gp_dist_end};
+    gp_process = (struct gp_process){gp_dist_rank,    gp_dist_size, gp_dist_warns,
+                                     gp_dist_abandon, gp_dist_end,  gp_process.leave};
 }

@@ -211,9 +211,8 @@ static void leave(gp_object *o) {
     gp_unlock(&lock);
 }
 
-/* When the program ends; other threads may still run, so that nothing is freed. A fork of it has no
- * compilers. */
-static void end_all(void) {
+/* Other threads may still run, so that nothing is freed. A fork of the program has no compilers. */
+void gp_object_end_all(void) {
     gp_lock(&lock);
     for (int i = 0; i < AT_ONCE; i++)
         if (running[i] && owner == getpid()) end_compiler(running[i]);
@@ -231,7 +230,7 @@ static bool unnoticed(const gp_object *o) {
 static bool enter(gp_object *o) {
     static bool registered;
     gp_lock(&lock);
-    if (!registered) registered = !atexit(end_all);
+    if (!registered) registered = !atexit(gp_object_end_all);
     owner = getpid();
     for (int i = 0; i < AT_ONCE && o->slot < 0; i++) {
         if (running[i] && unnoticed(running[i])) running[i]->slot = -1, running[i] = NULL;

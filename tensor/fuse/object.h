@@ -46,6 +46,8 @@ void gp_object_note(gp_object_state what, const char *why);
 /* For doctor: the compiler, the folder and its size. False, with the reason in text, where nothing
  * can be compiled. */
 bool gp_object_describe(char *text, size_t size);
+/* When the program ends: ends all compilers. */
+void gp_object_end_all(void);
 
 /* ---- cache.c: the folder ---- */
 

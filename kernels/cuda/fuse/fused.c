@@ -14,7 +14,8 @@ _Static_assert((int)GP_FUSED_MAX_OUTPUTS == (int)GP_MAX_OUT, "and for each outpu
 enum {
     AT_ONCE = 2,  /* compilers */
     FAILURES = 3, /* one after another, after which none is tried */
-    SECOND = 2    /* the call at which a program is compiled */
+    SECOND = 2,   /* the call at which a program is compiled */
+    LONGEST_NS = 500000000
 };
 
 typedef enum state { COUNTED, COMPILING, READY, FAILED } state;
@@ -32,7 +33,7 @@ typedef struct fused {
     bool ok;
     char name[GP_OBJECT_NAME], why[300];
     pthread_t thread;
-    atomic_bool done;
+    atomic_bool done, orphan; /* orphan: the thread frees it, as nobody else has it any more */
     struct {
         bool failed;
         void *module, *kernel[GP_FUSED_KERNELS];
@@ -78,18 +79,31 @@ static void keep_code(const fused *f) {
 
 /* ---- compiling ---- */
 
+static void free_all(fused *f) {
+    pthread_mutex_destroy(&f->lock);
+    free(f->text);
+    free(f->code);
+    free(f);
+}
+
+/* Whether the other one of two, f's owner and its thread, is done with it, too. */
+static bool let_go(fused *f) { return atomic_exchange(&f->orphan, true); }
+
 static void *compile(void *ctx) {
     fused *f = ctx;
     f->ok = gp_nvrtc_compile(f->text, f->arch, &f->code, &f->size, f->why, sizeof f->why);
     if (f->ok) keep_code(f);
-    atomic_fetch_sub(&running, 1);
     atomic_store_explicit(&f->done, true, memory_order_release);
+    if (let_go(f)) free_all(f);
+    atomic_fetch_sub(&running, 1);
     return NULL;
 }
 
-/* When the program ends: NVRTC must not be unloaded while it works. A fork has no compilers. */
-static void wait_for_all(void) {
-    while (owner == getpid() && atomic_load(&running)) usleep(1000);
+/* When the program ends: NVRTC must not be unloaded while it works, nor is it waited for long. A
+ * fork has no compilers. */
+static void end_all(int status, void *unused) {
+    for (uint64_t t0 = gp_now_ns(); owner == getpid() && atomic_load(&running); usleep(1000))
+        if (gp_now_ns() - t0 > LONGEST_NS) gp_process_leave(status);
 }
 
 static void fail(fused *f) {
@@ -116,8 +130,8 @@ static void begin(fused *f, bool wait) {
         return; /* a later call may do */
     }
     owner = getpid();
-    if (!atomic_exchange(&registered, true)) atexit(wait_for_all);
-    atomic_store(&f->done, false);
+    if (!atomic_exchange(&registered, true)) on_exit(end_all, NULL);
+    atomic_store(&f->done, false), atomic_store(&f->orphan, false);
     f->state = COMPILING;
     if (gp_thread_start(&f->thread, compile, f)) return;
     compile(f);
@@ -191,12 +205,10 @@ static void release(void *ctx) {
     fused *f = ctx;
     /* a fork has no such thread, which then keeps f */
     if (f->state == COMPILING && owner != getpid()) return;
-    if (f->state == COMPILING) pthread_join(f->thread, NULL);
     gp_device_each(unload, f);
-    pthread_mutex_destroy(&f->lock);
-    free(f->text);
-    free(f->code);
-    free(f);
+    bool compiling = f->state == COMPILING;
+    if (compiling) pthread_detach(f->thread);
+    if (!compiling || let_go(f)) free_all(f);
 }
 
 static fused *form_of(gp_program *p) {

@@ -71,8 +71,11 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
     if (!stays(dev, err))
         return gp_fail("%s: %s (%s) on %s%s%s", what, cudaGetErrorString(err),
                        cudaGetErrorName(err), dev->name, last, hint(err));
-    snprintf(d->why, sizeof d->why, "%s, %s", cudaGetErrorName(err), cudaGetErrorString(err));
+    pthread_mutex_lock(&d->lock); /* others may find the same, and read the text once it is set */
+    if (!atomic_load(&dev->dead))
+        snprintf(d->why, sizeof d->why, "%s, %s", cudaGetErrorName(err), cudaGetErrorString(err));
     atomic_store_explicit(&dev->dead, d->why, memory_order_release);
+    pthread_mutex_unlock(&d->lock);
     return gp_fail(
         "%s: %s (%s)%s. %s is dead: its tensors are lost, cpu tensors and the shell still work",
         what, cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);

@@ -58,12 +58,27 @@ tap_ok $? "Ctrl-C ends a program that waits for NVRTC" "$(cat "$work/1")"
 rm "$work/waits"
 wait $!
 unset GPUSH_FAKE_NVRTC_WAITS
-tap_is "$(code) $(run)" "1 0 1 0 nil" "which ends what it does, and keeps that"
+tap_is "$(code) $(run)" "0 1 0 0 nil" "and the end of the program does not"
+
+# ---- the end ----
+for how in "" "os.exit(3)" "f, x = nil collectgarbage() collectgarbage()"; do
+    rm -f "$folder"/*.cu
+    want=0
+    [ "$how" != "os.exit(3)" ] || want=3
+    GPUSH_FUSE_COMPILE=1 GPUSH_FAKE_NVRTC_WAITS=$work/waits timeout 20 "$gpush" -e '
+        f, x = fuse(function(x) return x * 5 + 1 end), randn(30, {device = "cuda"})
+        f(x) f(x) f(x)
+        print(fuse_compile(), (select(2, fuse_compile())))'"$how" >"$work/1" 2>&1
+    status=$?
+    [ -e "$work/waits" ] && status="$status at work"
+    rm -f "$work/waits"
+    tap_is "$status" "$want at work" "NVRTC that still works does not keep the program: ${how:-its end}" "$(cat "$work/1")"
+done
 
 # ---- what NVRTC knows ----
 # Code for its own capability, for the newest that its own may run, and PTX where NVRTC knows none.
 for card in "90 75,80,90" "89 75,80,90" "120 75,80,90" "75 75"; do
-    rm "$folder"/*
+    rm -f "$folder"/*
     tap_is "$(GPUSH_FAKE_ARCH=${card% *} GPUSH_FAKE_NVRTC_KNOWS=${card#* } run)" "1 0 0 nil" \
         "a card of ${card% *}, and an NVRTC that knows ${card#* }"
 done

@@ -219,6 +219,65 @@ for _, name in ipairs { "@DATA@", "@SCRIPT@", "%1", "@BLOCKS@" } do
     t.is(data_of(page_of(named(name))).record.classes[1][2], name, name .. " is a name")
 end
 
+-- Of files in folders of this machine a page has as much as tells them apart; so of arguments.
+local folder = os.tmpname()
+os.remove(folder)
+assert(os.execute(("mkdir -p %s/a %s/b"):format(folder, folder)))
+local function script(name)
+    local full = folder .. name
+    local out <close> = assert(io.open(full, "w"))
+    out:write "local x = ... local _ = x:sum():item()"
+    out:close()
+    return loadfile(full)
+end
+local first, second, alone = script "/a/run.lua", script "/b/run.lua", script "/a/one.lua"
+html = page_of(profile.run(function()
+    for _, each in ipairs { first, second, alone } do each(x) end
+end))
+data = data_of(html)
+local lines = {}
+for _, row in ipairs(data.rows.line) do lines[row.name] = true end
+t.is({ lines["a/run.lua:1"], lines["b/run.lua:1"], lines["one.lua:1"] }, { true, true, true },
+    "a file's name is as short as tells it from others")
+t.is(data.sources["a/run.lua:1"], "local x = ... local _ = x:sum():item()", "its source is known")
+t.is(html:find(folder, 1, true), nil, "no full path is on the page")
+local trace = require "torch_trace".trace()
+trace:region("ProfilerStep#1", 1000, 1000)
+trace:python(folder .. "/a/train.py(12): step", 1010, 900)
+trace:op("aten::item", 1100, 500)
+trace:call("cudaStreamSynchronize", 1110, 480)
+local traced = io.open(folder .. "/a/my trace.json", "w")
+traced:write(trace:text())
+traced:close()
+html = page_of(profile.load(folder .. "/a/my trace.json"))
+t.is({ html:find(folder, 1, true), data_of(html).title }, { nil, "my trace.json" },
+    "nor of a trace's, whose title is its file")
+os.execute("rm -r " .. folder)
+
+-- Of many ranks with many events a page holds whole ranks, that of the verdict among them; what it
+-- counts is of all.
+local files = {}
+for rank = 0, 5 do
+    local r = require "torch_trace".trace { rank = rank, device = 0, pid = 70 + rank }
+    for i = 1, 50000 do r:op("aten::mm", 1000 + 20 * i, rank == 5 and 19 or 2) end
+    files[rank + 1] = os.tmpname()
+    local out <close> = io.open(files[rank + 1], "w")
+    out:write(r:text())
+end
+local job = profile.load(files)
+html = page_of(job)
+data = data_of(html)
+local part = data.record.part
+t.is({ part.all, part.events, part.of, #part.ranks }, { 300000, 250000, 6, 5 },
+    "a page of 300,000 events of six ranks holds five of them")
+t.is({ #data.record.tracks, #events_of(html, data.record) }, { 5, 250000 }, "whole ones")
+t.is(data.count, 300000, "its tables are of all")
+local named, held = job:verdict()[1].rank, {}
+for _, rank in ipairs(part.ranks) do held[rank] = true end
+t.ok(held[named], "the verdict's rank is among them", named)
+job:free()
+for _, file in ipairs(files) do os.remove(file) end
+
 -- A record that names other files than scripts gets nothing of them.
 local secret = os.tmpname()
 local f = io.open(secret, "w")

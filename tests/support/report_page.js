@@ -42,7 +42,7 @@ const checks = {
     any() {
         is(errors, [], "no error");
         is(performance.getEntriesByType("resource").map(r => r.name), [], "nothing is loaded besides");
-        is([document.title, document.images.length], ["gpush: a profile", 0], "names are no HTML");
+        is([document.title, document.images.length], [`${data.title ? clean(data.title) : "a profile"}, gpush ${data.version}`, 0], "names are no HTML");
         ok(document.documentElement.scrollWidth <= innerWidth, "the page is no wider than the window", widest());
     },
 

@@ -9,6 +9,7 @@ local sources = require "report.sources"
 local columns = registry["gpush.record_columns"]
 
 local ROWS <const> = 1000 -- of a table; what follows is one row
+local EVENTS <const> = 250000 -- of several ranks: a browser opens them in two seconds
 local CUT <const> = 1000  -- bytes of a name
 local LINE <const> = 200  -- of a source line
 local GROUPS <const> = { "op", "kernel", "region", "module", "line", "shape", "stack", "rank" }
@@ -18,10 +19,54 @@ local PARTS <const> = { "format", "record", "tree", "filter", "lanes", "timeline
 
 local null = gpush.json.null
 
+-- ---- texts ----
+
+-- A page goes to other people: of files in folders of this machine it has as much of the names as
+-- tells them apart. Full names to those, of the page that is written.
+local shorter = {}
+
+-- The last n parts of a full name, and whether there are more.
+local function last_parts(full, n)
+    local at = #full + 1
+    for _ = 1, n do
+        at = full:sub(1, at - 1):match "()[^/]*$" - 1
+        if at <= 1 then return full:sub(2), false end
+    end
+    return full:sub(at + 1), true
+end
+
+local function shorten_files(files)
+    local left, n = {}, 0
+    shorter = {}
+    for _, file in ipairs(files) do if file:find "^/" then left[#left + 1] = file end end
+    while #left > 0 do
+        local named, again = {}, {}
+        n = n + 1
+        for _, full in ipairs(left) do
+            local name = last_parts(full, n)
+            named[name] = (named[name] or 0) + 1
+        end
+        for _, full in ipairs(left) do
+            local name, more = last_parts(full, n)
+            if named[name] > 1 and more then again[#again + 1] = full else shorter[full] = name end
+        end
+        left = again
+    end
+end
+
+-- A text from a slash on that may be one of those.
+local function shorten(part)
+    for at in part:gmatch "()/" do
+        local short = shorter[part:sub(at)]
+        if short then return part:sub(1, at - 1) .. short end
+    end
+end
+
 -- JSON holds only UTF-8: of other texts the ASCII characters. What is longer than `most` bytes is
 -- cut.
 local function text(s, most)
     most = most or CUT
+    if next(shorter) and s:find("/", 1, true) then s = s:gsub("/[^:()]*", shorten) end
     if not utf8.len(s) then s = s:gsub("[\x80-\xff]", "?") end
     if #s <= most then return s end
     local at = most -- not in the middle of a character
@@ -37,13 +82,43 @@ end
 
 -- ---- the record ----
 
+-- Leaves whole ranks out of a record of more than EVENTS events, and says which ones it has: the
+-- one that is named first, then others in their order, as long as there is place for them.
+local function leave_ranks_out(record, first)
+    local count, ranks, kept, is_kept, all, sum = {}, {}, {}, {}, 0, 0
+    for _, track in ipairs(record.tracks) do
+        local rank = track.rank or 0
+        if not count[rank] then ranks[#ranks + 1] = rank end
+        count[rank], all = (count[rank] or 0) + track.events, all + track.events
+    end
+    if all <= EVENTS or #ranks < 2 then return end
+    table.sort(ranks, function(a, b)
+        if (a == first) ~= (b == first) then return a == first end
+        return a < b
+    end)
+    for i, rank in ipairs(ranks) do
+        if i > 1 and sum + count[rank] > EVENTS then break end
+        kept[#kept + 1], is_kept[rank], sum = rank, true, sum + count[rank]
+    end
+    local tracks = {}
+    for _, track in ipairs(record.tracks) do
+        if is_kept[track.rank or 0] then tracks[#tracks + 1] = track end
+    end
+    record.tracks = tracks
+    table.sort(kept)
+    record.part = { events = sum, all = all, ranks = kept, of = #ranks }
+end
+
 -- A profile's events: what their classes are, and the texts that stand in elements of their own,
--- which are added to `blocks`.
-local function record_of(prof, blocks)
+-- which are added to `blocks`; and the files' names as they are.
+local function record_of(prof, blocks, first)
     local record = columns(prof)
+    leave_ranks_out(record, first)
+    shorten_files(record.files)
     for _, class in ipairs(record.classes) do
         class[2], class[8] = text(class[2]), text(class[8])
     end
+    local files = table.move(record.files, 1, #record.files, 1, {})
     texts(record.files)
     for _, place in ipairs(record.places) do place[1] = text(place[1]) end
     for _, track in ipairs(record.tracks) do
@@ -52,7 +127,7 @@ local function record_of(prof, blocks)
         track.text = #blocks
     end
     record.wall = prof.wall_ns
-    return record
+    return record, files
 end
 
 -- ---- rows ----
@@ -184,34 +259,44 @@ local function idle_of(prof)
 end
 
 -- The source lines that waits and their advice name: "file:line" to text.
-local function lines_of(record)
+local function lines_of(record, files)
     local lines = {}
     if record.foreign then return lines end
     for _, class in ipairs(record.classes) do
-        local file, line = record.files[class[3]], class[4]
+        local file, line = files[class[3]], class[4]
         if file then
             local found = sources.line(file, line)
-            if found then lines[("%s:%d"):format(file, line)] = text(found, LINE) end
+            local place = ("%s:%d"):format(record.files[class[3]], line)
+            if found then lines[place] = text(found, LINE) end
         end
     end
     sources.forget()
     return lines
 end
 
--- Where a loaded profile is from, without its folder: a page goes to other people.
+-- Where a loaded profile is from, without its folder.
 local function source_of(prof)
-    return prof.how and prof.how:gsub("^Loaded from .-/([^/]*, torch%.profiler's trace)",
-        "Loaded from %1")
+    return prof.how and prof.how:gsub("^Loaded from .-/([^/]*, )", "Loaded from %1")
 end
 
--- What was profiled: a trace's file, or the script and its arguments where it is on the record.
-local function title_of(prof, record)
-    local loaded = prof.how and source_of(prof):match "^Loaded from (.-)[,( ]"
-    if loaded then return text(loaded) end
-    for _, file in ipairs(record.files) do
+-- A program and its arguments, of whose files' names the folders are left out.
+local function words_of(list)
+    local words = {}
+    for i, word in ipairs(list) do
+        words[i] = word:gsub("^/.*/", ""):gsub("=/.*/", "=")
+    end
+    return table.concat(words, " ")
+end
+
+-- What was profiled: the program, where it is known, else a trace's file.
+local function title_of(prof, files)
+    local recorded = rawget(registry, "gpush.program")
+    if recorded then return text(words_of(recorded)) end
+    local loaded = prof.how and source_of(prof):match "^Loaded from (.-), "
+    if loaded then return text((loaded:gsub(" %(it is cut .*", ""))) end
+    for _, file in ipairs(files) do
         if arg and file == arg[0] then
-            local name = file:match "[^/]*$"
-            return text(table.concat({ name, table.unpack(arg) }, " "))
+            return text(words_of { file:match "[^/]*$", table.unpack(arg) })
         end
     end
     return null
@@ -228,25 +313,27 @@ end
 
 local function data_of(prof, blocks)
     local _ = registry["gpush.replay"].job(prof) -- held for what follows
-    local record = record_of(prof, blocks)
+    local sync = prof:sync()
+    local top = sync.verdict[1]
+    local record, files = record_of(prof, blocks, top and top.rank)
     local rows, missing = tables_of(prof)
     local savings, why_none, all = savings_of(prof)
-    local sync = prof:sync()
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
         others = prof.others, how = or_null(source_of(prof)),
-        title = title_of(prof, record), version = gpush._VERSION,
+        title = title_of(prof, files), version = gpush._VERSION,
         predicted = or_null(prof.predicted),
         accuracy = or_null(prof.accuracy),
         savings_accuracy = registry["gpush.replay"].accuracy(prof, "wait"),
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
         no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
-        verdict = verdict_of(sync.verdict), advice = advice_of(sync), sources = lines_of(record),
+        verdict = verdict_of(sync.verdict), advice = advice_of(sync),
+        sources = lines_of(record, files),
         record = record, reads = reads_of(sync),
         -- with what they cost: savings are of one rank's record
         waits = (record.foreign or why_none) and by_place(sync) or null,
-        measured = measured and { record = record_of(measured, blocks), wall = measured.wall_ns,
+        measured = measured and { record = (record_of(measured, blocks)), wall = measured.wall_ns,
             op = rows_of(measured, "op") } or null }
 end
 

@@ -9,9 +9,21 @@ function badges() {
     return out;
 }
 
+// Ranks in their order as "ranks 0 to 4, 7".
+function spans(ranks) {
+    const out = [];
+    for (const rank of ranks) {
+        const last = out[out.length - 1];
+        if (last && last[1] === rank - 1) last[1] = rank;
+        else out.push([rank, rank]);
+    }
+    return (ranks.length > 1 ? "ranks " : "rank ") + out.map(([a, b]) => a === b ? a : `${a} to ${b}`).join(", ");
+}
+
 function about() {
-    const devices = [...new Set(list(data.record.places).map(p => clean(p[0])))].join(", ");
+    const part = data.record.part, devices = [...new Set(list(data.record.places).map(p => clean(p[0])))].join(", ");
     const parts = [data.version ? `gpush ${clean(data.version)}` : "", data.date, devices ? `devices: ${devices}` : "", `${count(data.count)} events`, data.how ? clean(data.how) : "",
+        part ? `the timeline, the steps and the flame graph hold ${count(part.events)} of ${count(part.all)} events, those of ${spans(list(part.ranks))} of ${count(part.of)}; the verdict and the tables are of all` : "",
         data.dropped ? `${count(data.dropped)} events were dropped, at the limit or for lack of memory: their time is in the events around them` : "",
         data.lost ? `${count(data.lost)} events of the device were dropped by its tools` : "",
         data.others ? `${count(data.others)} events of other threads are not in the tables` : ""];
@@ -100,5 +112,6 @@ function showSummary(record) {
     byId("badges").replaceChildren(...badges().map(text => make("span", { class: "badge" }, text)));
     byId("about").textContent = about();
     if (data.title) byId("title").textContent = `Profile of ${clean(data.title)}`;
-    byId("summary").replaceChildren(cards(waitsByLine(record)), ...verdict(), ...advice(), ...bar());
+    document.title = `${data.title ? clean(data.title) : "a profile"}, gpush ${clean(data.version)}`;
+    byId("summary").replaceChildren(cards(data.waits ? list(data.waits) : waitsByLine(record)), ...verdict(), ...advice(), ...bar());
 }

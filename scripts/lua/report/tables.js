@@ -28,7 +28,7 @@ function table(columns, rows, caption) {
         more.textContent = paper ? `and ${count(rows.length - most)} more rows` : `show all ${count(rows.length)} rows`;
     }
     fill();
-    return make("div", { class: "table", print: on => { paper = on; fill(); } }, make("div", { class: "scroll" }, make("table", {}, caption ? make("caption", {}, caption) : null, make("thead", {}, make("tr", {}, heads)), body)), more);
+    return make("div", { class: "table", print: on => { paper = on; fill(); } }, caption ? make("p", { class: "small" }, caption) : null, make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), body)), more);
 }
 
 const rate = unit => v => v ? scaled(v) + unit : ""; // an op that computes nothing has none

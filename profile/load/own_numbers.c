@@ -34,6 +34,7 @@ static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->cut = n->cut;
     p->no_device = n->no_device;
     p->unpaired = n->unpaired;
+    p->midway = n->midway;
     p->no_clock = n->no_clock;
     p->processors = int_of(n->processors);
     p->unknown_orders = int_of(n->unknown_orders);
@@ -68,6 +69,7 @@ bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_
                   {"cut", &n->cut},
                   {"no_device", &n->no_device},
                   {"unpaired", &n->unpaired},
+                  {"midway", &n->midway},
                   {"no_clock", &n->no_clock},
                   {"processors", &n->processors},
                   {"ranks", &n->ranks},

@@ -392,6 +392,7 @@ static void write_fields(writer *w) {
     if (p->cut) write_field(w, "cut", 1);
     if (p->no_device) write_field(w, "no_device", 1);
     if (p->unpaired) write_field(w, "unpaired", 1);
+    if (p->midway) write_field(w, "midway", 1);
     if (p->no_clock) write_field(w, "no_clock", 1);
     if (p->unknown_orders) write_field(w, "unknown_orders", (uint64_t)p->unknown_orders);
     if (p->guessed_orders) write_field(w, "guessed_orders", (uint64_t)p->guessed_orders);

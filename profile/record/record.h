@@ -154,6 +154,8 @@ typedef struct gp_prof {
     bool unpaired;      /* of other programs' traces of ranks: calls of one name and number do not
                            overlap, so which collectives belong together is not known */
     bool no_clock;      /* nor do they have a common clock: each rank begins with the first */
+    bool midway;        /* by its number steps came before the first: nothing that was slow once is
+                           known to be a first use */
     bool foreign;       /* loaded from another program's trace, */
     int unknown_orders; /* its calls that let a stream wait, but do not say for which: replays take
                            none to wait; */

@@ -173,7 +173,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->how = p->how, to->writer = p->writer;
     to->modelled = p->modelled, to->card = p->card, to->at_least = p->at_least;
     to->foreign = p->foreign, to->ranks = p->ranks, to->loaded = p->loaded;
-    to->unpaired = p->unpaired;
+    to->unpaired = p->unpaired, to->midway = p->midway;
     to->no_clock = p->no_clock;
     to->unknown_orders = p->unknown_orders, to->guessed_orders = p->guessed_orders;
     to->period = p->period, to->blocked = p->blocked;

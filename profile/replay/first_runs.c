@@ -155,7 +155,7 @@ static void note_kernel(const gp_run *first, uint64_t extra, void *t) {
 bool gp_timeline_read_first_runs(gp_timeline *t) {
     gp_run *run = malloc(((size_t)t->ncommands + 1) * sizeof *run);
     int n = 0;
-    for (int i = 0; run && i < t->ncommands; i++) {
+    for (int i = 0; run && !t->p->midway && i < t->ncommands; i++) {
         const gp_command *c = &t->command[i];
         if (!c->op || c->rec->kind != GP_REC_KERNEL) continue;
         const char *kernel = c->rec->kernel ? c->rec->kernel : c->rec->name;

@@ -303,6 +303,7 @@ static void note_op(const gp_run *first, uint64_t extra, void *with) {
 /* The same for ops that the host computes, beside those that they are like. */
 static void find_first_runs(builder *b) {
     int n = 0;
+    if (b->t->p->midway) return;
     for (int i = 0; i < b->n; i++) {
         const entry *e = &b->entry[i];
         if (is_op(e) && !e->encloses && computes(b, e->rec->name))

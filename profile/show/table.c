@@ -334,8 +334,9 @@ static void foot_of_script(FILE *f, const table *t, int64_t loose) {
 static void foot_of_lines(FILE *f, const table *t) {
     bool lines = t->r->group == GP_BY_LINE || t->r->samples;
     if (t->p->foreign && t->p->opts.stack && lines)
-        fprintf(f, "A line is the one that calls or, where the trace does not have that, the first "
-                   "of its function; ? where the function ran already when the profiler began\n");
+        fprintf(f, "A line is the one that calls; N+: the trace has only the first line of its "
+                   "function, N; ?: not even that, as outside of functions, and in one that ran "
+                   "when the profiler began\n");
 }
 
 /* What part of the kernels' time those have that are named after tensor cores; buf: of 40 bytes. */

@@ -40,7 +40,7 @@ for _, lines in ipairs { true, false } do
         own["<module> (train.py)"].self_cpu_time_total,
         own["[unattributed]"].self_cpu_time_total }, { 5000000, 4800000, 0 }, "rows, " .. version)
     local line = rows(p, "line")
-    t.is({ line["train.py:10"].self_cpu_time_total,
+    t.is({ line["train.py:10+"].self_cpu_time_total,
         line["train.py:22"] and line["train.py:22"].self_cpu_time_total },
         { 5000000, lines and 500000 or nil }, "lines, " .. version)
     local script = owed(p).script
@@ -58,7 +58,7 @@ end
 -- Operators, conditions and x[mask] are no calls: their line is one of the function's, which begins
 -- at 30, and outside of functions not known. x.sum() at line 33 is one.
 local r = made.trace { no_device = true }
-r:python("train.py(1): <module>", 0, 4000, "train.py:1")
+r:python("train.py(1): <module>", 0, 4000)
 r:op("aten::mul", 100, 400)
 r:python("train.py(30): step", 1000, 2000, "train.py:60")
 r:op("aten::add", 1100, 700)
@@ -209,5 +209,29 @@ read(r, 320)
 t.is(#load(r):sync().reads, 0, "a loader's reads would not wait")
 read(r, 500)
 t.is(load(r):sync().reads[1].count, 1, "the script's would")
+-- ---- records that begin after steps ----
+-- The first of five steps takes 60 ms in one op, the others 5. Step 0 is the program's first, so it
+-- was a first use; before step 2 others ran, so it may come again.
+for _, first in ipairs { 0, 2 } do
+    r = made.trace { no_device = true }
+    local now = 0
+    for k = 0, 4 do
+        local ns = k == 0 and 60000 or 5000
+        r:region("ProfilerStep#" .. first + k, now, ns + 1000)
+        r:python("<built-in method normal_ of Tensor object at 0x1>", now + 50, ns, "train.py:5")
+        r:op("aten::normal_", now + 50, ns)
+        now = now + ns + 1000
+    end
+    p = load(r)
+    p:save(path .. ".prof")
+    for _, prof in ipairs { p, g.profile.load(path .. ".prof") } do
+        local row = owed(prof)
+        t.is({ row.setup and row.setup.ns, row.cpu.ns },
+            first == 0 and { 60000000, 20000000 } or { nil, 80000000 }, "from step " .. first)
+        t.is(row.cpu.advice:find "55.000ms of it came once, in step 1 of the 5" ~= nil, first == 2,
+            "what came once is said to have")
+    end
+    os.remove(path .. ".prof")
+end
 os.remove(path)
 t.done()

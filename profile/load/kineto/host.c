@@ -2,6 +2,7 @@
  * where the script was, and which calls waited for what. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/load/kineto/builder.h"
@@ -261,7 +262,10 @@ static void end_profiling(builder *b, int64_t t) {
 static bool add_region(builder *b, const kineto_event *e) {
     bool step = gp_kineto_is_step(e->name);
     if (step && !add_profiling(b, e->t0)) return false;
-    if (step) b->step_end = end_of(e), end_profiling(b, e->t0);
+    if (step) {
+        b->p->midway |= b->step_end == INT64_MIN && atoi(strchr(e->name, '#') + 1) > 0;
+        b->step_end = end_of(e), end_profiling(b, e->t0);
+    }
     gp_rec *r = kineto_append(b, b->track, e, GP_REC_REGION);
     const open_event *up = top(b);
     if (!r) return false;

@@ -10,9 +10,6 @@
 #include "tensor/device/offload.h"
 #include "tensor/base/process.h"
 #include "tensor/base/error.h"
-#ifndef GP_WITHOUT_CAPTURE
-#include "tensor/fuse/object.h"
-#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,9 +118,6 @@ static void leave(int status, void *unused) {
 
 static void leave_now(int status) {
     atomic_fetch_add(&gp_offload_abandoned, 1);
-#ifndef GP_WITHOUT_CAPTURE
-    gp_object_end_all();
-#endif
     leave(status, NULL);
 }
 

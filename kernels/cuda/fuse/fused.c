@@ -99,11 +99,11 @@ static void *compile(void *ctx) {
     return NULL;
 }
 
-/* When the program ends: NVRTC must not be unloaded while it works, nor is it waited for long. A
- * fork has no compilers. */
+/* When the program ends: NVRTC must not be unloaded while it works, nor is it waited for long: the
+ * program then ends here, after what handlers of exit would still do. A fork has no compilers. */
 static void end_all(int status, void *unused) {
     for (uint64_t t0 = gp_now_ns(); owner == getpid() && atomic_load(&running); usleep(1000))
-        if (gp_now_ns() - t0 > LONGEST_NS) gp_process_leave(status);
+        if (gp_now_ns() - t0 > LONGEST_NS) gp_object_end_all(), gp_process_leave(status);
 }
 
 static void fail(fused *f) {

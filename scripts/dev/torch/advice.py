@@ -107,7 +107,7 @@ LIKE = {"aten::_local_scalar_dense": "aten::item", "aten::nonzero_numpy": "aten:
         "aten::_index_put_impl_": "aten::index_put_", "aten::to": "aten::_to_copy",
         "hipFree": "cudaFree"}
 # Rows without a line of PyTorch to run: calls of the runtime, and what is nothing to change.
-NONE = {"", "cudaMemcpy", "cudaMemcpyAsync", "hipMemcpyWithStream", "first use", "profiler",
+NONE = {"", "cudaMemcpy", "cudaMemcpyAsync", "hipMemcpyWithStream", "first use", "profiler", "full queue",
         "gloo", "mpi", "ucc",  # several processes
         "aten::cudnn_convolution", "aten::convolution_backward", "aten::miopen_convolution"}
 

@@ -192,11 +192,12 @@ for longer in 1 4 16; do # once, but on a machine that holds up a rank for longe
     loads=$?
     grep -q SHORT found || break
 done
-tap_is "$status $(head -c 300 err)" "0 " "it runs"
+# ranks that are late read the clock while work is queued, on purpose
+tap_is "$status $(grep -v 'clock: .* not in it' err | head -c 300)" "0 " "it runs"
 tap_is "$loads $(head -c 300 loaded)" "0 " "they are loaded"
 tap_is "$(grep -E 'WRONG|SHORT' found)" "" "clocks, the late rank and its line"
 "$GPUSH_BUILD/gpush" analyze r0.prof r1.prof >found 2>err
-tap_is "$? $(grep -c 'between x.lua:9 and 11' found)" "0 1" "gpush analyze shows it"
+tap_is "$? $(grep -c '^dist.all_reduce .*between x.lua:9 and 11' found)" "0 1" "gpush analyze shows it"
 "$GPUSH_BUILD/gpush" analyze f0.prof f1.prof --network 400Gb >found 2>err
 tap_is "$? $(grep -cE '^ +(2|4|8|16|32|64|128|256|512|1024)  +[0-9.]+ms$' found) $(tail -1 found)" \
     "0 10 on a modelled network (400Gb: 14 us, 50 GB/s; openmpi); 4 of 4 such predictions were within 11 %, docs/accuracy.md" \

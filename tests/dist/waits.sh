@@ -48,7 +48,8 @@ begin()
 say("error", sync.error(function() return select(2, pcall(dist.all_reduce, x)) end))
 E2
 ranks 2 x.lua
-tap_is "$status $(head -c 300 err)" "0 " "it runs"
+# rank 1 reads the clock while work is queued, on purpose
+tap_is "$status $(grep -v 'clock: .* not in it' err | head -c 300)" "0 " "it runs"
 is() { tap_is "$(grep -Ec "^$1" out)" "$2" "$3"; }
 is $'blocking 0\tx.lua:18 collective$' 1 "on the cpu the host waits, at the collective's line"
 is $'done .\ttrue$' 2 "a queued one is done while Lua computes"

@@ -184,9 +184,10 @@ bool gp_cuda_event_done(gp_event *e) {
 }
 
 bool gp_cuda_event_wait(gp_stream *s, gp_event *e) {
-    if (gp_cuda_event_done(e)) return true;
-    if (!gp_device_alive(s->dev, "wait")) return false;
+    bool done = gp_cuda_event_done(e); /* enters e's device */
     gp_cuda_enter(s->dev);
+    if (done) return true;
+    if (!gp_device_alive(s->dev, "wait")) return false;
     cudaError_t err =
         cudaStreamWaitEvent((cudaStream_t)gp_cuda_queue(s)->stream, (cudaEvent_t)e->impl, 0);
     if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "wait");

@@ -1,5 +1,5 @@
 /* Calls of PyTorch's that are another op of ours for one of their arguments: add's alpha, clamp_'s
- * limits that are tensors, clamp_min_'s that are numbers, div_'s rounding_mode. */
+ * limits that are tensors, clamp_min_'s that are numbers, div_'s rounding_mode, view's dtype. */
 #include <string.h>
 
 #include "bindings/args/args.h"
@@ -102,12 +102,24 @@ static const gp_op *high_form(lua_State *L, const gp_op *op) {
     return GP_OP(clamp);
 }
 
+/* PyTorch's x.view(dtype) and NumPy's. */
+static const gp_op *view_form(lua_State *L, const gp_op *op) {
+    bool named = lua_istable(L, 2) && fields(L, 2) == 1;
+    if (named) {
+        named = lua_getfield(L, 2, "dtype") == LUA_TSTRING;
+        lua_pop(L, 1);
+    }
+    bool by_dtype = lua_gettop(L) == 2 && (named || lua_type(L, 2) == LUA_TSTRING);
+    return by_dtype ? GP_OP(bitcast) : op;
+}
+
 /* Of each op that has such calls: all of them, and those in place. */
 static const struct form {
     const gp_op *(*any)(lua_State *L, const gp_op *op), *(*in_place)(lua_State *L, const gp_op *op);
 } forms[GP_OPS] = {
     [OP_add] = {.any = sum_form},
     [OP_sub] = {.any = difference_form},
+    [OP_view] = {.any = view_form},
     [OP_clamp] = {.in_place = clamp_form},
     [OP_clamp_min] = {.in_place = low_form},
     [OP_clamp_max] = {.in_place = high_form},

@@ -37,6 +37,7 @@ end
 -- Lists that are not of what ops have in common.
 local others = {
     ["bindings/rewrite/expr.c"] = "functions that return a list, which syntax unpacks",
+    ["profile/replay/host.c"] = "PyTorch's ops that compute nothing, in traces",
     ["profile/load/kineto/waits.c"] = "PyTorch's ops that printing a tensor runs, in traces",
     ["scripts/lua/shell/counts.lua"] = "Python's methods whose result has the numbers of x",
     ["scripts/lua/shell/indices.lua"] = "PyTorch's functions whose result has named fields",

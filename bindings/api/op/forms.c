@@ -5,6 +5,7 @@
 #include "bindings/args/args.h"
 #include "bindings/args/names.h"
 #include "bindings/bind.h"
+#include "tensor/dtype.h"
 
 static bool is_bool(lua_State *L, int i) {
     gp_tensor *t = gp_lua_totensor(L, i);
@@ -109,8 +110,9 @@ static const gp_op *view_form(lua_State *L, const gp_op *op) {
         named = lua_getfield(L, 2, "dtype") == LUA_TSTRING;
         lua_pop(L, 1);
     }
-    bool by_dtype = lua_gettop(L) == 2 && (named || lua_type(L, 2) == LUA_TSTRING);
-    return by_dtype ? GP_OP(bitcast) : op;
+    gp_dtype dt;
+    bool is_name = lua_gettop(L) == 2 && lua_type(L, 2) == LUA_TSTRING;
+    return named || (is_name && gp_dtype_parse(lua_tostring(L, 2), &dt)) ? GP_OP(bitcast) : op;
 }
 
 /* Of each op that has such calls: all of them, and those in place. */

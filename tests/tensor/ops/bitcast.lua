@@ -37,7 +37,7 @@ fails(function() three:view "i64" end, "last dim has 3 elements of 4 bytes, .* w
 fails(function() three["2:3"]:view "i64" end, "lies at an address that is no multiple of 8")
 fails(function() g.tensor(1.0):view "f64" end, "a scalar of 4 bytes is no element of 8")
 fails(function() three:view "bool" end, "may be neither true nor false")
-fails(function() three:view "i12" end, "unknown dtype 'i12'")
+fails(function() three:view { dtype = "i12" } end, "unknown dtype 'i12'")
 local square = g.tensor({ { 1, 2 }, { 3, 4 } }, { dtype = "i32" })
 fails(function() square:t():view "i64" end, "lie 2 apart %(expected 1; use :contiguous%(%) first%)")
 local w = g.ones(2, { requires_grad = true })

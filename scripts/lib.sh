@@ -163,7 +163,7 @@ install_missing() {
     # shellcheck disable=SC2086
     if ! install_packages $want; then
         tail -n 15 "$root/build/setup.log" >&2
-        full_disk /usr
+        ! full_disk /usr || die "$why"
         die "$manager could not install what is missing (above, and build/setup.log). Is this" \
             "machine online, and are its package sources right? By hand, as root: $byhand"
     fi
@@ -171,11 +171,37 @@ install_missing() {
     [ -z "$left" ] || die "still missing after $manager: ${left% } (see build/setup.log)"
 }
 
-# Ends with that, where the disk of folder $1 has less than 50 MiB left.
+# Whether the disk of folder $1 has less than 50 MiB left; $why says so.
 full_disk() {
-    left=$(df -Pk "$1" 2>/dev/null | sed -n '2s/^.* \([0-9]*\)  *[0-9]*% .*/\1/p')
-    [ "${left:-51200}" -ge 51200 ] ||
-        die "the disk of $1 is full: $((left / 1024)) MiB are left, and a build takes a few hundred"
+    left=$(df -Pk "$1" 2>/dev/null | sed -n '2s/^.* \([0-9][0-9]*\)  *[0-9]*% .*/\1/p')
+    [ "${left:-51200}" -lt 51200 ] || return 1
+    why="the disk of $1 is full: $((left / 1024)) MiB are left, and a build takes a few hundred"
+}
+
+# Whether this user can write below folder $1, which is made, and to its .lock; else $why says
+# why not.
+writable() {
+    why=$(LC_ALL=C && export LC_ALL && mkdir -p "$1" 2>&1 && touch "$1/.lock" 2>&1) &&
+        [ -w "$1" ] && return
+    ! full_disk "$root" || return 1
+    why="cannot write to $1: ${why##*: }"
+    case $why in
+        *": Permission denied" | *": ") why="${why%:*}, which may belong to another user" ;;
+    esac
+    return 1
+}
+
+# Takes the lock on descriptor $1, waiting for it, of which $2 tells; without $2 it is false where
+# another process has it.
+take_lock() {
+    command -v flock >/dev/null 2>&1 || {
+        say "there is no flock (util-linux) here: please start no second build of this tree"
+        return 0
+    }
+    flock -n "$1" && return
+    [ -n "$2" ] || return 1
+    say "$2; waiting for it"
+    flock "$1"
 }
 
 # Runs a step of the build; on a terminal its progress is shown, elsewhere only a failure.
@@ -197,13 +223,9 @@ minutes() {
 
 # One build at a time in a tree: a second one waits.
 lock() {
-    mkdir -p "$root/build" 2>/dev/null && (: >>"$root/build/.lock") 2>/dev/null &&
-        [ -w "$root/build" ] || { full_disk "$root"; false; } ||
-        die "cannot write to $root/build; does it belong to another user?"
+    writable "$root/build" || die "$why"
     exec 9>>"$root/build/.lock"
-    flock -n 9 && return
-    say "another build of this tree is running; waiting for it"
-    flock 9
+    take_lock 9 "another build of this tree is running"
 }
 unlock() { exec 9>&-; }
 
@@ -228,10 +250,13 @@ build() {
         grep -q '^GPUSH_ISAS:[A-Z]*=v3;v4$' "$dir/CMakeCache.txt" 2>/dev/null || some=1
     if [ ! -e "$dir/build.ninja" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then
         step cmake -S "$root" --preset "$preset" ${levels+-DGPUSH_ISAS="$levels"} ||
-            { full_disk "$root/build"; die "configuring failed (build/build.log)"; }
+            build_failed "configuring failed (build/build.log)"
     fi
-    step cmake --build "$dir" --target "$@" ||
-        { full_disk "$root/build"; die "the build failed (build/build.log)"; }
+    step cmake --build "$dir" --target "$@" || build_failed "the build failed (build/build.log)"
+}
+build_failed() {
+    full_disk "$root/build" || why=$1
+    die "$why"
 }
 
 # ---- the CUDA plug-in ----
@@ -263,27 +288,30 @@ toolkit() {
 # with $beside set it does nothing.
 build_cuda() {
     dir=$root/build/cuda
-    mkdir -p "$dir/lib" 2>/dev/null && (: >>"$dir/.lock") 2>/dev/null && [ -w "$dir" ] || {
-        say "the CUDA plug-in is not built: cannot write to $dir; does it belong to another user?"
+    if ! writable "$dir"; then
+        say "the CUDA plug-in is not built: $why"
         return 1
-    }
-    exec 8>>"$dir/.lock"
-    if ! flock -n 8; then
-        [ -z "${beside-}" ] || return 0
-        say "another build of the CUDA plug-in is running (build/cuda/log); waiting for it"
-        flock 8
     fi
+    mkdir -p "$dir/lib"
+    exec 8>>"$dir/.lock"
+    other="another build of the CUDA plug-in is running (build/cuda/log)"
+    [ -z "${beside-}" ] || other=
+    take_lock 8 "$other" || return 0
     rm -f "$dir/.told"
+    with=$(toolkit) # CMake remembers the one that it found first
+    [ "$with" = "$(cat "$dir/.toolkit" 2>/dev/null)" ] ||
+        rm -rf "$dir/CMakeCache.txt" "$dir/CMakeFiles"
+    echo "$with" >"$dir/.toolkit"
     echo "the CUDA plug-in is being built" >"$dir/status"
     cards=${GPUSH_CUDA_CARDS-$(cuda_cards "${1-}")}
     build_log=$dir/log
     if ! step cmake -S "$root" --preset cuda -DGPUSH_CUDA_CARDS="$cards"; then
-        why="CMake failed"
+        full_disk "$dir" || why="CMake failed"
     elif why=$(sed -n 's/^GPUSH_CUDA_BUILT:[A-Z]*=//p' "$dir/CMakeCache.txt") &&
         [ "$why" != yes ]; then
         why=${why:-"CMake does not say why"}
     elif ! step cmake --build "$dir" --target plugins; then
-        why="its compilation failed"
+        full_disk "$dir" || why="its compilation failed"
     else
         why=
         mkdir -p "$root/build/default/lib"
@@ -294,12 +322,12 @@ build_cuda() {
         done
     fi
     unset build_log
-    { [ -z "$why" ] || toolkit; } >"$dir/.tried"
     if [ -z "$why" ]; then
         echo "the CUDA plug-in is built: the next gpush uses the card" >"$dir/status"
     else
         echo "the CUDA plug-in could not be built: $why (build/cuda/log)" >"$dir/status"
     fi
+    { [ -z "$why" ] || toolkit; } >"$dir/.tried"
     exec 8>&-
     [ -z "$why" ]
 }

@@ -13,7 +13,7 @@ export log
 mkdir -p "$bin" "$tree/scripts" "$tree/shell" "$tree/tensor"
 cp "$root/scripts/gpush" "$root/scripts/lib.sh" "$root/scripts/system" "$tree/scripts/"
 echo 'int main(void) {}' >"$tree/shell/main.c"
-for tool in ls sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env chmod pwd uname df ninja pkg-config gcc; do
+for tool in ls sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env dirname chmod pwd uname df ninja pkg-config gcc; do
     ln -s "$(command -v $tool || echo /bin/true)" "$bin/$tool"
 done
 
@@ -27,8 +27,10 @@ cat >"$scratch/cmake" <<'X'
 echo "cmake $*" >>"$log"
 case $* in
     *"--preset cuda"*)
-        [ ! -e no_toolkit ] || built="CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed"
-        echo "GPUSH_CUDA_BUILT:INTERNAL=${built-yes}" >build/cuda/CMakeCache.txt
+        nvcc=$(sed -n 's/^NVCC=//p' build/cuda/CMakeCache.txt) # what it found first
+        nvcc=${nvcc:-${CUDA_PATH-/usr}/bin/nvcc}
+        ! grep -q 11.8 "$nvcc" || built="CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed"
+        printf 'NVCC=%s\nGPUSH_CUDA_BUILT:INTERNAL=%s\n' "$nvcc" "${built-yes}" >build/cuda/CMakeCache.txt
         exit ;;
     *--preset*) mkdir -p build/default; : >build/default/CMakeCache.txt; exit ;;
     *"--build $PWD/build/cuda"*) : >build/cuda/lib/libgpush_cuda.so; exit ;;
@@ -184,7 +186,7 @@ tap_is "$status|$out|$(cat "$log")" "0|<--help>|" "help comes from a program tha
 start x
 tap_is "$status|$out" "1|" "a build that fails: the old program is not started"
 says "error: broken" "the compiler's message is shown"
-stand_in df <<<$'#!/bin/sh\necho "Filesystem 1024-blocks Used Available Capacity Mounted on"; echo "/dev/a b 100 90 3072 97% /"'
+stand_in df <<<$'#!/bin/sh\necho "Filesystem     1024-blocks      Used Available Capacity Mounted on"; echo "/dev/a b             100        90      3072      97% /"'
 start x
 says "gpush: the disk of $tree/build is full: 3 MiB are left" "where that is the reason, it says that the disk is full"
 rm "$bin/df" "$tree/broken"
@@ -197,6 +199,8 @@ out=$(cd / && PATH=$bin "$scratch/link" y)
 tap_is "$out" "<y>" "through a symbolic link, from another directory"
 out=$(cd "$tree/scripts" && PATH=$bin:. gpush z)
 tap_is "$out" "<z>" "through the PATH"
+out=$(cd "$tree/scripts" && PATH=$bin sh gpush z 2>&1)
+tap_is "$out" "<z>" "by a shell, from its own folder"
 
 sleep 0.01
 touch "$tree/shell/main.c"
@@ -230,7 +234,8 @@ start x
 tap_is "$out|$err|$(cat "$log")" "<x>||" "and is not built again"
 start --cuda=75,100 x
 tap_is "$out|$(grep -o 'CARDS=.*' "$log")" "<x>|CARDS=75;100" "for other cards where asked"
-touch "$tree/no_toolkit"
+mkdir -p "$scratch/toolkit/bin" "$scratch/old/bin" && echo 11.8 >"$scratch/old/bin/nvcc" && : >"$scratch/toolkit/bin/nvcc"
+export CUDA_PATH=$scratch/old
 start --cuda x
 tap_is "$status|$out" "0|<x>" "without a toolkit the program starts"
 failure="gpush: the CUDA plug-in could not be built: CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed (build/cuda/log); scripts/gpush --cuda tries it again"
@@ -240,8 +245,6 @@ tap_is "$out|$err|$(cat "$log")" "<x>||" "said once, and not tried again with th
 rm -f "$tree/build/cuda/.told"
 start x
 tap_is "$out|$err|$(cat "$log")" "<x>|$failure|" "the next gpush says it where nobody did"
-mkdir -p "$scratch/toolkit/bin" && : >"$scratch/toolkit/bin/nvcc"
-rm -f "$tree/no_toolkit"
 export CUDA_PATH=$scratch/toolkit
 start x
 says "building the CUDA plug-in meanwhile" "with another toolkit it is tried again"
@@ -250,6 +253,8 @@ built "the CUDA plug-in is built: the next gpush uses the card" "and built"
 start x
 tap_is "$out|$err|$(cat "$log")" "<x>||" "which is the end of it"
 unset CUDA_PATH
+CUDA_PATH=$scratch/old start --cuda x
+tap_is "$out|$err" "<x>|$failure" "and a toolkit that replaces one by which it was built is looked at, too"
 # Another build of it at the same time.
 (flock 8; touch "$scratch/held"; sleep 1) 8>>"$tree/build/cuda/.lock" &
 until [ -e "$scratch/held" ]; do sleep 0.1; done
@@ -263,15 +268,40 @@ if [ "$(/usr/bin/id -u)" = 0 ] && [[ $scratch == "$TMPDIR"/* ]] && command -v ru
     theirs() { (cd / && log=/dev/null PATH=$bin runuser -u nobody -- "$tree/scripts/gpush" "$@" 2>&1); }
     ln -sf "$(command -v runuser)" "$bin/runuser"
     tap_is "$(theirs x)" "<x>" "in another user's tree nothing is said to be built"
-    tap_is "$(theirs --cuda x)" "gpush: the CUDA plug-in is not built: cannot write to $tree/build/cuda; does it belong to another user?
+    tap_is "$(theirs --cuda x)" "gpush: the CUDA plug-in is not built: cannot write to $tree/build/cuda, which may belong to another user
 <x>" "and --cuda says why not"
+    sleep 0.01
+    touch "$tree/shell/main.c"
+    old="Starting what was built there, which is older than its sources
+<x>"
+    tap_is "$(theirs x)" "gpush: cannot write to $tree/build, which may belong to another user. $old" "an older program of theirs starts"
+    mv "$tree/build/default/gpush" "$scratch"
+    tap_is "$(theirs x)" "gpush: cannot write to $tree/build, which may belong to another user" "where there is none it says why"
+    mv "$scratch/gpush" "$tree/build/default"
+    # mounted MOUNT COMMAND...: what gpush prints in a tree so mounted
+    mounted() { unshare -m sh -c 'mount '"$1"' "$1"; cd "$1"; shift; exec "$@" 2>&1' sh "$tree" "${@:2}"; }
+    if unshare -m true 2>/dev/null; then
+        tap_is "$(PATH=$bin:/usr/bin:/bin mounted "--bind -o ro \"\$1\"" scripts/gpush x)" "gpush: cannot write to $tree/build: Read-only file system. $old" \
+            "and one that is mounted for reading alone"
+        mkdir "$scratch/small"
+        tap_is "$(tree=$scratch/small; PATH=$bin:/usr/bin:/bin mounted '-t tmpfs -o size=1m none' sh -c "cp -r '$scratch/a tree/'[!b]* . && ! cat /dev/zero 2>&- >f; scripts/gpush x")" \
+            "gpush: the disk of $scratch/small/build is full: 0 MiB are left, and a build takes a few hundred" "a disk that is full at the first start"
+    else
+        for _ in 1 2; do tap_skip "mounts need more rights"; done
+    fi
 else
-    tap_skip "another user's tree: needs root and runuser"
-    tap_skip "and --cuda there"
+    for _ in {1..6}; do tap_skip "another user's tree: needs root and runuser"; done
 fi
 stand_in nvidia-smi <<<$'#!/bin/sh\necho "NVIDIA-SMI has failed because it could not communicate"\nexit 9'
 tap_is "$(PATH=$bin:$PATH; cd "$tree" || exit; root=$tree; . scripts/lib.sh; cuda_cards)" "" "what nvidia-smi says of its failure is no card"
 rm "$bin/nvidia-smi"
+
+rm "$bin/flock"
+start x
+tap_is "$status|$out|$err" "0|<x>|gpush: there is no flock (util-linux) here: please start no second build of this tree" "without flock it is built, too"
+ln -s "$(command -v flock)" "$bin"
+start x
+tap_is "$status|$out|$err" "0|<x>|" "and once"
 
 sleep 0.01
 mv "$tree" "$scratch/moved"

@@ -306,19 +306,27 @@ static void find_extra(ledger *l) {
     free(begin);
 }
 
+/* When the first marked step begins; UINT64_MAX: none is marked. */
+static uint64_t first_step(const gp_timeline *t) {
+    for (int i = 0; i < t->nhost; i++)
+        if (gp_rec_is_step(t->host[i])) return t->host[i]->t0;
+    return UINT64_MAX;
+}
+
 /* ---- all of a rank ---- */
 
 /* Of the script and of ops that the host computes most is shown of the steps, unless more is owed
  * to what passes once. */
 static void add_up(ledger *l) {
     merge(l);
-    uint64_t steps = shows_passes(l->t) ? begin_of_steps(l) : 0;
+    uint64_t steps = shows_passes(l->t) ? begin_of_steps(l) : 0, marked = first_step(l->t);
     for (int i = 0; i < l->n; i++) {
         owed *part = &l->part[i];
         gp_worth *w = &l->v->of[part->cause];
         bool moves = part->cause == GP_CAUSE_script || part->cause == GP_CAUSE_cpu;
         bool sampled = is_sample(part->rec);
-        bool edge = part->cause == GP_CAUSE_script && !sampled && !part->rec != !part->before;
+        bool edge = part->cause == GP_CAUSE_script && !sampled && !part->rec != !part->before &&
+                    part->t + part->ns / 2 < marked;
         part->once = moves && (edge || part->last < steps || (steps && part->times < 2));
         w->ns += part->ns, w->times += part->times;
         w->once += part->once ? part->ns : 0;

@@ -104,6 +104,13 @@ status, out, err = analyze("first.json", "--fail-on time")
 t.ok(status == 2 and err:find("got 'time'", 1, true), "what there is not", err)
 status, out, err = analyze("first.json", "--json --tap")
 t.is(status, 2, "one output at a time")
+-- Where the source is not at hand lines are known by their numbers.
+os.remove(folder .. "/train.py")
+t.is((analyze("first.json", "--update")), 0, "without the source")
+status, out, err = analyze "first.json"
+t.is(status, 0, "what was written is read again", err)
+status, out = analyze "moved.json"
+t.ok(status == 1 and out:find("train.py:5: aten::item, 2 instead of 0", 1, true), "by number", out)
 write("base.json", '{"form": "gpush profile baseline 1", "launches": "many"}')
 status, out, err = analyze "first.json"
 t.ok(status == 3 and err:find("base.json: expected a file that --baseline", 1, true), "damaged",

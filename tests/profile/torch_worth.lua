@@ -179,7 +179,7 @@ for _, case in ipairs {
     local by = by_cause(load(r):verdict())
     local row = by[case.cause]
     near(row.ns, (case.each and 10 or 1) * 8e6, 6e6, case[1] .. ": its cause")
-    t.is((row.advice:match "of it came once, in step (%d+) of the 10"), case.step
+    t.is((row.advice:match "came once, in step (%d+) of the 10"), case.step
         and tostring(case.step), "once, in step", row.advice)
     t.is(row.advice:find("came once, in one stretch", 1, true) ~= nil, case.bare == true,
         "once, without steps")

@@ -290,6 +290,25 @@ for workers = 0, 1 do
     t.is(v.sentence:find(SHARED, 1, true) ~= nil, workers > 0, "beside it: " .. v.sentence)
 end
 
+-- In marked steps what comes before the first op is no start: a loop of parse() is in each of four,
+-- and one three times as long in the first, 3 of 7 parts.
+local function work(n)
+    local sum = 0
+    for k = 1, n do sum = sum + k end
+    return sum
+end
+g.sim.card, g.sim.host = "h200", 8e-6
+local on_card = g.ones(4, { device = "sim" })
+v = g.profile.run({ lua = true }, function()
+    for k = 1, 4 do
+        local _ <close> = g.profile.region("step " .. k)
+        work(k == 1 and 400000 or 100000)
+        on_card = on_card * 1
+    end
+end):verdict()
+g.sim.card, g.sim.host = nil, nil
+t.is({ v.cause, v[1].advice:find("passes once", 1, true) }, { "script", nil }, v[1].advice)
+
 t.error(function() p:verdict { rank = 3 } end, "profile.verdict: rank: no event of rank 3", "ranks")
 t.error(function() p:whatif { without = "lauches" } end, "whatif: without", "a wrong cause")
 t.done()

@@ -17,8 +17,8 @@ function M.came_once(row)
     local why = row.cause == "launches" and ": no kernel ran there for the first time, and \z
         nothing on the record says why; the system may have given its processor to something else"
         or ": not what each step takes"
-    return ("%s of it came once, %s%s; record more steps to see whether it comes again"):format(
-        time(row.extra), when, why)
+    return ("%s of the %s came once, %s%s; record more steps to see whether it comes again")
+        :format(time(row.extra), time(row.ns), when, why)
 end
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
 -- or the record does not tell.

@@ -344,8 +344,11 @@ local function verdict(prof, rank)
         if once and not (row.library and row.steps == 0) then
             local unnamed = row.cause == "script" and prof.foreign and not prof.writer
             once = once .. (unnamed and not row.sampled and NAMES or "")
-            row.advice = row.cause == "script" and row.sampled
-                and HAS:format(place(row), time(row.most), once) or once
+            local named = row.cause == "script" and row.sampled
+            -- the place named may have come in each step, beside what came once
+            local beside = named and row.most <= row.ns - row.extra
+            row.advice = beside and row.advice .. "; " .. once
+                or named and HAS:format(place(row), time(row.most), once) or once
         end
         if is_once(row) then
             local left = prof.foreign and loads and not row.name

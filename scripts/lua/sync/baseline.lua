@@ -14,7 +14,7 @@ local function text_of(texts, row)
     if not file then return nil end
     if texts[file] == nil then texts[file] = source.text("@" .. file) or false end
     local line = texts[file] and source.line(texts[file], row.line)
-    return line and line:match "^%s*(.-)%s*$"
+    return line and line:match "^%s*(.-)%s*$" or nil
 end
 
 -- What is kept of the waits so far: all but those that are allowed, or asked for.
@@ -63,7 +63,7 @@ end
 local function is_entry(e)
     return type(e) == "table" and type(e.why) == "string" and type(e.what) == "string"
         and (e.file == nil or type(e.file) == "string") and math.type(e.line) == "integer"
-        and (e.text == nil or type(e.text) == "string")
+        and (not e.text or type(e.text) == "string")
 end
 
 local function read(path)

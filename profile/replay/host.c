@@ -69,8 +69,14 @@ static bool is_profiler(const builder *b, const gp_rec *r) {
     return b->t->p->foreign && r->kind == GP_REC_REGION && !strncmp(r->name, "profiler: ", 10);
 }
 
+/* Whether r is one of its regions for functions of the user's that an op calls. */
+static bool is_script(const builder *b, const gp_rec *r) {
+    return b->t->p->foreign && r->kind == GP_REC_REGION && !strncmp(r->name, "script: ", 8);
+}
+
 static bool opens(const builder *b, const gp_rec *r) {
-    if (r->kind == GP_REC_REGION) return is_loader(r) || is_first_use(b, r) || is_profiler(b, r);
+    if (r->kind == GP_REC_REGION)
+        return is_loader(r) || is_first_use(b, r) || is_profiler(b, r) || is_script(b, r);
     bool queues = r->kind == GP_REC_COPY && r->t1 > r->t0; /* the host's time is counted */
     return r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT || queues;
 }
@@ -259,13 +265,14 @@ static void find_recurring(builder *b) {
     gp_find_recurring(b->run, n, &steps, note_recurring, b);
 }
 
-/* Leaves out of each op's own time the ops, waits and calls of the set-up within it, and long ones
- * that set nothing up: no shape makes them long. */
+/* Leaves out of each op's own time the ops, waits, functions of the script and calls of the set-up
+ * within it, and long ones that set nothing up: no shape makes them long. */
 static void find_own_times(builder *b) {
     for (int i = 0; i < b->n; i++) {
         const entry *e = &b->entry[i];
         bool call = is_setup_call(e) || (e->rec->kind == GP_REC_CALL && e->own >= GP_SETUP_NS);
-        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !call) continue;
+        bool script = is_script(b, e->rec);
+        if (!is_op(e) && e->rec->kind != GP_REC_WAIT && !call && !script) continue;
         int op = op_around(b, e->up);
         if (op < 0) continue;
         uint64_t end = e->end < b->entry[op].end ? e->end : b->entry[op].end;
@@ -365,6 +372,7 @@ static gp_host_activity part_of(const builder *b, int i) {
     if (e->loader) return GP_HOST_LOADER;
     if (e->recurs && is_memory(e->rec->name)) return GP_HOST_MEMORY;
     if (e->sets_up) return GP_HOST_SETUP;
+    if (is_script(b, e->rec)) return GP_HOST_SCRIPT;
     if (!is_op(e)) return GP_HOST_LAUNCH;
     bool quick = e->end - e->rec->t0 < GP_CPU_OP_NS || !computes(b, e->rec->name);
     if (e->queues == GP_QUEUED_HOST) return GP_HOST_COLLECTIVE;

@@ -70,6 +70,8 @@ gp_stream *kineto_stream_at(kineto_builder *b, int device, int stream);
 int kineto_python_at(const kineto_builder *b, int depth, int64_t t);
 /* Whether a frame of Python for which is() holds runs at t. */
 bool kineto_runs_in(const kineto_builder *b, bool (*is)(const char *), int64_t t);
+/* Whether an op or a call runs at t, and no function of the user's in it. */
+bool kineto_in_op(const kineto_builder *b, int64_t t);
 /* The main thread goes on to t: where it is in the script until then becomes samples, the last one
  * once kineto_script_flush() adds it. */
 bool kineto_script_until(kineto_builder *b, int64_t t);

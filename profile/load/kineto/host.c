@@ -277,26 +277,28 @@ static bool add_region(builder *b, const kineto_event *e) {
     return true;
 }
 
-/* "profiler: step", of the frame "torch/profiler/profiler.py(1520): step"; NULL without memory. */
-static const char *profiling(builder *b, const char *frame) {
+/* "KIND: step", of the frame "torch/profiler/profiler.py(1520): step"; NULL without memory. */
+static const char *named(builder *b, const char *kind, const char *frame) {
     const char *function = strstr(frame, "): ");
-    char text[100];
-    int n = snprintf(text, sizeof text, "profiler: %s", function ? function + 3 : frame);
+    char text[200];
+    int n = snprintf(text, sizeof text, "%s: %s", kind, function ? function + 3 : frame);
     n = n < (int)sizeof text ? n : (int)sizeof text - 1;
     const char *name = gp_intern_add(b->p->names, text, (size_t)n);
     if (!name) no_memory(b);
     return name;
 }
 
-/* A frame of Python: the outermost one of a first use is a region, and so is that of the profiler's
- * own work. */
+/* A frame of Python: the outermost one of a first use is a region, and so are that of the
+ * profiler's own work, and one of the user's that an op calls, which is the script again. */
 static bool add_python(builder *b, const kineto_event *e) {
     const char *name = gp_kineto_first_use(e->name);
     gp_rec *r = NULL;
     if (name && kineto_runs_in(b, is_first_use_frame, e->t0)) name = NULL;
     bool profiles =
         gp_kineto_is_profiling(e->name) && !kineto_runs_in(b, gp_kineto_is_profiling, e->t0);
-    if (profiles && !(name = profiling(b, e->name))) return false;
+    bool script = !name && !profiles && e->stack && kineto_in_op(b, e->t0);
+    if (profiles || script) name = named(b, profiles ? "profiler" : "script", e->name);
+    if ((profiles || script) && !name) return false;
     if (name) {
         const open_event *up = top(b);
         if (!kineto_script_flush(b) || !(r = kineto_append(b, b->track, e, GP_REC_REGION)))

@@ -15,14 +15,19 @@ int kineto_python_at(const kineto_builder *b, int depth, int64_t t) {
     return i;
 }
 
-/* The innermost op or call that runs at t; NULL: none. */
+/* The innermost op or call that runs at t and in which no function of the user's does, as one does
+ * in that of a torch.autograd.Function; NULL: none. */
 static const kineto_event *op_at(const kineto_builder *b, int64_t t) {
     for (int i = b->depth - 1; i >= 0; i--) {
         const kineto_event *e = b->open[i].e;
-        if ((e->kind == KINETO_OP || e->kind == KINETO_CALL) && kineto_end(e) > t) return e;
+        if (kineto_end(e) <= t) continue;
+        if (e->kind == KINETO_OP || e->kind == KINETO_CALL) return e;
+        if (e->kind == KINETO_PYTHON && e->stack) return NULL;
     }
     return NULL;
 }
+
+bool kineto_in_op(const kineto_builder *b, int64_t t) { return op_at(b, t) != NULL; }
 
 /* The innermost function of the user's that runs at t, below the frame `python`; NULL: none. */
 static const kineto_event *function_at(const kineto_builder *b, int python, int64_t t) {

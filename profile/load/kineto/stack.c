@@ -37,14 +37,30 @@ static bool is_standard(const char *file, size_t n) {
     return false;
 }
 
-/* Whether code in that file is a library's: PyTorch's own, Python's, or an installed one. */
+/* Whether a file is of a package that computes, reads, draws or logs for a line of the user's,
+ * without the folder that PyTorch leaves out: it names a user's own packages no differently. */
+static bool is_installed(const char *file, size_t n) {
+    static const char *const packages[] = {
+        "PIL/",      "cv2/",         "dateutil/",    "einops/",      "fsspec/",       "h5py/",
+        "imageio/",  "joblib/",      "librosa/",     "loguru/",      "matplotlib/",   "mlflow/",
+        "numba/",    "numpy/",       "opt_einsum/",  "pandas/",      "psutil/",       "pyarrow/",
+        "requests/", "rich/",        "safetensors/", "scipy/",       "seaborn/",      "skimage/",
+        "sklearn/",  "soundfile.py", "sympy/",       "tensorboard/", "tensorboardX/", "tqdm/",
+        "urllib3/",  "wandb/",       "yaml/",        "zarr/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (begins(file, n, packages[i])) return true;
+    return false;
+}
+
+/* Whether code in that file is a library's: PyTorch's own or what it wrote, Python's, or an
+ * installed one. */
 static bool is_library(const char *file, size_t n) {
-    return is_standard(file, n) || begins(file, n, "<") || begins(file, n, "torch/") ||
-           contains(file, n, "/torch/") || begins(file, n, "triton/runtime/") ||
-           begins(file, n, "triton/compiler/") || begins(file, n, "triton/testing.py") ||
-           contains(file, n, "/gpush_record/") || contains(file, n, "site-packages") ||
-           contains(file, n, "dist-packages") || contains(file, n, "/lib/python3") ||
-           !contains(file, n, ".py");
+    return is_standard(file, n) || is_installed(file, n) || contains(file, n, "torchinductor_") ||
+           begins(file, n, "<") || begins(file, n, "torch/") || contains(file, n, "/torch/") ||
+           begins(file, n, "triton/runtime/") || begins(file, n, "triton/compiler/") ||
+           begins(file, n, "triton/testing.py") || contains(file, n, "/gpush_record/") ||
+           contains(file, n, "site-packages") || contains(file, n, "dist-packages") ||
+           contains(file, n, "/lib/python3") || !contains(file, n, ".py");
 }
 
 /* A file's n bytes and the digits of a line; false where they are none, or of a library, and

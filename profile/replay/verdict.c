@@ -426,13 +426,19 @@ static bool is_other(const gp_command *c, const void *cause) {
     return gp_work_cause(c->rec) != *(const gp_cause *)cause;
 }
 
+static bool is_wait(gp_cause cause) {
+    return cause == GP_CAUSE_waits || cause == GP_CAUSE_synchronize;
+}
+
 /* Whatever streams waited for: without a cause's work each rank still takes what its host does, and
- * what its devices do beside that. False when out of memory. */
+ * what its devices do beside that; without waits what they do, but that collectives may have waited
+ * for another rank's host. False when out of memory. */
 static bool limit_worth(const gp_job *job, gp_cause cause, gp_verdict *v) {
     uint64_t rest = 0;
+    gp_cause without = is_wait(cause) ? GP_CAUSE_collectives : cause;
     for (int i = 0; i < job->n; i++) {
         uint64_t ran, host = beside_waits(job->rank[i]);
-        if (!gp_timeline_ran(job->rank[i], is_other, &cause, &ran)) return false;
+        if (!gp_timeline_ran(job->rank[i], is_other, &without, &ran)) return false;
         if (ran > rest) rest = ran;
         if (host > rest) rest = host;
     }
@@ -458,7 +464,7 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
         v->untold = GP_UNTOLD_ORDERS;
     }
     for (int cause = 0; v->vague && cause < GP_CAUSES; cause++)
-        if (is_work((gp_cause)cause) && cause != GP_CAUSE_delays &&
+        if ((is_work((gp_cause)cause) || is_wait((gp_cause)cause)) && cause != GP_CAUSE_delays &&
             !limit_worth(job, (gp_cause)cause, v))
             return gp_fail("profile: out of memory");
     gp_whatif w = {.host = 1, .without_causes = DEVICES};

@@ -23,7 +23,7 @@ typedef struct gp_worth {
     int step, steps;
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */
-    uint64_t at_most;   /* where v->vague and it is the devices' work: more it is not worth */
+    uint64_t at_most;   /* where v->vague, of the devices' work and waits: more it is not worth */
     int rank;           /* that rank's number; -1: the record is of one */
     const gp_rec *most; /* the line, op or kernel with the most of it; of the script a sample of the
                            line, or of its stretches and of delays the op after the longest; NULL */

@@ -103,6 +103,11 @@ for _, python in ipairs { 300, 600 } do
         { not open and "waits" or nil, open and "what dominated is not decided" or
             "dominated by waits of the host" }, "what dominated, with Python of " .. python)
     near(by.script.worth, 4000 * python, 3e4, "the script")
+    -- The record begins after the first Python. Without waits the host takes 24 a step and Python,
+    -- the kernels 400 a step, whatever they wait for: no more is saved than is left beside that.
+    local least = math.max(5 * 24 + 4 * python, 5 * 400)
+    near(by.waits.at_most, 1000 * (5 * 716 + 4 * python - least), 1e4, "the waits at most")
+    t.ok(tostring(verdict):find "\nwaits of the host +%d+ +[%d.]+ms +at most ", "as their row says")
     if open then
         t.ok(verdict.sentence:find("kernels may be worth up to 2.000ms", 1, true), "why")
         t.ok(verdict:head():find("\nwaits of the host: ", 1, true), "what is known has its advice")

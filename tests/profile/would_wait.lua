@@ -90,6 +90,14 @@ for _, at in ipairs { 172, 180 } do
     r:op("aten::item", at, 5)
     r:op("aten::_local_scalar_dense", at + 1, 3)
 end
+-- What these read themselves they read on the CPU only; multinomial asserts on a device there.
+for i, name in ipairs { "std", "var", "quantile", "nanquantile", "_assert_async",
+    "embedding_renorm_", "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams" } do
+    r:op("aten::multinomial", 400 + 20 * i, 15)
+    r:op("aten::" .. name, 401 + 20 * i, 12)
+    r:op(name:find "quantile" and "aten::equal" or "aten::item", 402 + 20 * i, 5)
+    r:op("aten::_local_scalar_dense", 403 + 20 * i, 3)
+end
 for i, name in ipairs { "Adam", "LBFGS" } do
     r:region(("Optimizer.step#%s.step"):format(name), 150 + 50 * i, 40)
     r:op("aten::item", 155 + 50 * i, 5)

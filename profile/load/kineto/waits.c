@@ -126,6 +126,8 @@ bool gp_kineto_reads(const char *op) {
     return false;
 }
 
+/* What reads on the CPU only, by PyTorch's sources (ATen/native: ReduceOps.cpp, Sorting.cpp,
+ * TensorCompare.cpp, Embedding.cpp, quantized/cpu; linalg's are BatchLinearAlgebra.cpp's). */
 bool gp_kineto_reads_within(const char *op) {
     static const char step[] = "Optimizer.step#";
     static const char *const counters[] = {"Adam", "NAdam",   "RAdam",    "SparseAdam", "Adagrad",
@@ -133,7 +135,18 @@ bool gp_kineto_reads_within(const char *op) {
     bool steps = !strncmp(op, step, sizeof step - 1);
     for (size_t i = 0; steps && i < sizeof counters / sizeof *counters; i++)
         if (!strncmp(op + sizeof step - 1, counters[i], strlen(counters[i]))) return true;
-    return gp_kineto_reads(op) || !strcmp(op, "aten::linalg_lu_solve");
+    static const char *const ops[] = {
+        "aten::std",
+        "aten::var",
+        "aten::quantile",
+        "aten::nanquantile",
+        "aten::_assert_async",
+        "aten::linalg_lu_solve",
+        "aten::embedding_renorm_",
+        "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(op, ops[i])) return true;
+    return gp_kineto_reads(op);
 }
 
 /* ---- what is no wait of the script's ---- */

@@ -66,6 +66,7 @@ end
 -- Causes that are the device's, and of them those in which it works.
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
 local WORK <const> = { kernels = true, copies = true, collectives = true }
+local WAITS <const> = { waits = true, synchronize = true }
 
 -- Where most of a cause was, in the rank that has the most of it; nil: it is not known.
 local function place(row)
@@ -110,6 +111,7 @@ local function work_of(list)
     return rows
 end
 
+local UNKNOWING <const> = " that does not know what streams waited for"
 local STREAMS <const> = "since the trace does not say what streams waited for"
 
 -- Where devices are busy, and no cause alone is worth anything: of what they did, the longest.
@@ -225,6 +227,7 @@ end
 
 local function conclude(list, prof)
     local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
+    if list.vague and not list.open then how = how .. UNKNOWING end
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
     if list.untold then return conclude_untold(list) end
     if list.together then return conclude_together(list, how) end
@@ -262,7 +265,7 @@ function Verdict.__tostring(list)
         "most of it" } }, { list.sentence }
     for i, row in ipairs(list) do
         rows[i + 1] = { row.label, ("%d"):format(row.times), time(row.ns),
-            row.unknown and "at most " .. time(row.at_most) or row.nothing and "0"
+            row.nothing and "0" or row.at_most and "at most " .. time(row.at_most)
                 or time(row.worth) .. (row.more and " or more" or ""),
             (row.unknown or row.nothing) and "" or percent(row.share),
             row.nothing or row.where or "" }
@@ -300,7 +303,8 @@ local function add_late(list, prof)
 end
 
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, at_most,
--- where, advice}, unknown: the worth is not known but for that, and 0;
+-- where, advice}, at_most: where a trace does not say what streams waited for, of the devices' work
+-- and waits for them; unknown: the worth is not known but for that, and 0;
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .kind: of the record's times
 local function verdict(prof, rank)
@@ -309,7 +313,8 @@ local function verdict(prof, rank)
     for i, row in ipairs(list) do
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
-        if row.unknown then row.worth = 0 else row.at_most = nil end
+        if row.unknown then row.worth = 0 end
+        row.at_most = list.vague and (row.unknown or WAITS[row.cause]) and row.at_most or nil
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil

@@ -234,7 +234,7 @@ local function verdict_of(verdict)
     local out = { sentence = text(verdict.sentence), causes = {} }
     for i, row in ipairs(verdict.untold and {} or verdict) do
         out.causes[i] = { label = row.label, times = row.times, ns = row.ns, worth = row.worth,
-            nothing = row.unknown and "at most " .. fit.time(row.at_most) or row.nothing
+            nothing = row.nothing or row.at_most and "at most " .. fit.time(row.at_most)
                 or row.more and fit.time(row.worth) .. " or more" or null,
             where = row.where and text(row.where) or null,
             advice = (row.advised or row == verdict.together) and text(row.advice) or null }

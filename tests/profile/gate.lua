@@ -104,7 +104,7 @@ status, out, err = analyze("first.json", "--fail-on time")
 t.ok(status == 2 and err:find("got 'time'", 1, true), "what there is not", err)
 status, out, err = analyze("first.json", "--json --tap")
 t.is(status, 2, "one output at a time")
--- Where the source is not at hand lines are known by their numbers.
+-- Where the source cannot be read, lines are known by their numbers.
 os.remove(folder .. "/train.py")
 t.is((analyze("first.json", "--update")), 0, "without the source")
 status, out, err = analyze "first.json"

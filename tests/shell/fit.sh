@@ -54,6 +54,16 @@ env -u COLUMNS "$build/gpush" "$script" >out 2>&1
 [ "$(LC_ALL=C over 180 <out | wc -l)" -gt 5 ] && ! grep -q '^Name.*…' out
 tap_ok $? "in a pipe there is no limit"
 
+# One launch of a kernel 900 us later, of another program's trace.
+cat >launch.json <<'END'
+{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Made GPU"}], "traceEvents": [
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernelExC", "pid": 1, "tid": 1, "ts": 0, "dur": 5, "args": {"correlation": 7}},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 905, "dur": 90, "args": {"device": 0, "stream": 7, "correlation": 7}}]}
+END
+COLUMNS=80 "$build/gpush" analyze launch.json | sed -n '/^Launches/,/^work:/{/^work:/!p}' >out
+tap_is "$(grep -c 'cudaLaunchKernelExC.*900.000us' out)" 1 "a table of launches" "$(cat out)"
+tap_empty "$(over 80 <out)" "which fits, too"
+
 # On a terminal, which need not set COLUMNS; lines that wrap are joined by capture-pane -J.
 for columns in 80 60; do
     screen $columns 120 "env -u COLUMNS $build/gpush '$script'; echo the end; sleep 600"

@@ -234,16 +234,27 @@ function Queues.__tostring(list)
 end
 
 local Launches = { __name = "launches" }
+local WIDE <const> = 104 -- columns that all of a row take
+
+-- A row without the work and the longest delay where the terminal has no room for them.
+local function fitting(row)
+    if (fit.width() or math.huge) < WIDE then
+        table.remove(row, 8)
+        table.remove(row, 4)
+    end
+    return row
+end
+
 function Launches.__tostring(list)
     if #list == 0 then return "no call that launched work is on the record" end
-    local out = text({ "device", "call", "times", "work", "each", "longest", "later: median",
+    local out = text(fitting { "device", "call", "times", "work", "each", "longest", "later",
         "longest", "short", "slow", "late" }, list, function(row)
-        return { row.device, row.call or "(copies that were waited for)", count(row.times),
+        return fitting { row.device, row.call or "(copies that were waited for)", count(row.times),
             count(row.work), time(row.called / row.times), time(row.called_most),
             time(row.delay_median), time(row.delay_most), count(row.short), count(row.slow),
             count(row.late) }
-    end, 3)
-    out[#out + 1] = "work: kernels, copies and fills; later: from the call's end to its first \z
+    end, 2)
+    out[#out + 1] = "work: kernels, copies and fills; later, the median and the longest: from the call's end to its first \z
         work's begin. short: its only work took less than the call; slow: the call took more than \z
         50 us; late: its work began more than 100 us later"
     out[#out + 1] = fit.safe("times: " .. list.kind)

@@ -236,11 +236,10 @@ end
 local Launches = { __name = "launches" }
 local WIDE <const> = 104 -- columns that all of a row take
 
--- A row without the work and the longest delay where the terminal has no room for them.
+-- A row without the work, the longest call and the longest delay, where there is no room for them.
 local function fitting(row)
-    if (fit.width() or math.huge) < WIDE then
-        table.remove(row, 8)
-        table.remove(row, 4)
+    for _, c in ipairs((fit.width() or math.huge) < WIDE and { 8, 6, 4 } or {}) do
+        table.remove(row, c)
     end
     return row
 end

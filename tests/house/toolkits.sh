@@ -7,7 +7,7 @@ command -v cmake >/dev/null || tap_skip_all "no cmake"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 unset CUDA_PATH CUDA_HOME CUDNN_HOME NCCL_HOME CONDA_PREFIX VIRTUAL_ENV CUDACXX
-all="cublas_v2.h cusolverDn.h cufft.h cupti.h cub/cub.cuh cudnn.h nccl.h"
+all="cublas_v2.h cublasLt.h cusolverDn.h cufft.h cupti.h cub/cub.cuh cudnn.h nccl.h"
 
 # toolkit FOLDER VERSION HEADER...
 toolkit() {
@@ -76,19 +76,26 @@ for version in 12.4.131 12.9.86 13.0.88 13.2.51; do
     toolkit whole-$version $version $all
     tap_is "$(asked whole-$version)" "[] @/whole-$version/include @/whole-$version/include" "CUDA $version"
 done
-toolkit part-13 13.1.48 cublas_v2.h cupti.h cccl/cub/cub.cuh
+toolkit part-13 13.1.48 cublas_v2.h cublasLt.h cupti.h cccl/cub/cub.cuh
 tap_is "$(asked part-13)" "CUDA 13.1.48 in @/part-13/bin lacks cusolverDn.h, cufft.h: python3 -m pip install nvidia-cusolver nvidia-cufft" \
     "a part of CUDA 13"
-toolkit part-12 12.6.20 cublas_v2.h cusolverDn.h cufft.h
+toolkit part-12 12.6.20 cublas_v2.h cublasLt.h cusolverDn.h cufft.h
 tap_is "$(asked part-12)" "CUDA 12.6.20 in @/part-12/bin lacks cupti.h, cub/cub.cuh: python3 -m pip install nvidia-cuda-cupti-cu12 nvidia-cuda-cccl-cu12" \
     "a part of CUDA 12"
+toolkit unblas 13.1.48
+tap_is "$(asked unblas)" "CUDA 13.1.48 in @/unblas/bin lacks cublas_v2.h, cublasLt.h, cusolverDn.h, cufft.h, cupti.h, cub/cub.cuh: \
+python3 -m pip install nvidia-cublas nvidia-cusolver nvidia-cufft nvidia-cuda-cupti nvidia-cuda-cccl" "a compiler and its runtime alone"
+mkdir -p "$scratch/managed/lib/python3.11"
+touch "$scratch/managed/lib/python3.11/EXTERNALLY-MANAGED"
+tap_is "$(PYTHON=managed asked part-13)" "CUDA 13.1.48 in @/part-13/bin lacks cusolverDn.h, cufft.h: \
+python3 -m pip install --user --break-system-packages nvidia-cusolver nvidia-cufft" "by a Python that the system manages"
 # shellcheck disable=SC2086
 toolkit unlinked 13.1.48 $all
 rm "$scratch/unlinked/lib64/libcudart_static.a"
 tap_is "$(asked unlinked)" "CUDA 13.1.48 in @/unlinked/bin lacks libcudart_static.a: install the whole toolkit" "no runtime to link"
 
 # The packages: from CUDA 13 on in one folder, before in one each, with cuDNN and NCCL apart.
-wheel py13 cufft-13.0 cu13 cusolverDn.h cufft.h cublas_v2.h
+wheel py13 cufft-13.0 cu13 cusolverDn.h cufft.h cublas_v2.h cublasLt.h
 wheel py13 cudnn_cu13 cudnn cudnn.h
 wheel py13 nccl_cu13 nccl nccl.h
 for name in cuda_cupti cuda_cccl cudnn nccl; do

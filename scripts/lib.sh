@@ -248,7 +248,10 @@ build() {
     some=
     [ "$preset" != default ] || [ -n "${levels+set}" ] ||
         grep -q '^GPUSH_ISAS:[A-Z]*=v3;v4$' "$dir/CMakeCache.txt" 2>/dev/null || some=1
-    if [ ! -e "$dir/build.ninja" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then
+    # What a full disk or the machine's end cut off is written anew.
+    [ -n "$home" ] || rm -f "$dir/CMakeCache.txt"
+    last=$(tail -n 1 "$dir/build.ninja" 2>/dev/null | tr -d '\0')
+    if [ "$last" != "default all" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then
         step cmake -S "$root" --preset "$preset" ${levels+-DGPUSH_ISAS="$levels"} ||
             build_failed "configuring failed (build/build.log)"
     fi

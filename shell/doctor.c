@@ -10,6 +10,7 @@
 #include "shell/editor/screen.h"
 #include "tensor/base/env.h"
 #include "tensor/base/safe_text.h"
+#include "tensor/memory/hostmem.h"
 #ifndef GP_WITHOUT_DIST
 #include "tensor/dist/dist.h"
 #endif
@@ -19,15 +20,33 @@
 
 #include <langinfo.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define GIB 1073741824.0
 #define LEFT_OUT "left out of this build: CMake's option %s=ON brings it"
 
-static int broken; /* number of failures that gpush cannot do without */
+static int broken;   /* number of failures that gpush cannot do without */
+static bool foreign; /* the last one is of a file in LD_LIBRARY_PATH: no installing mends it */
+
+/* Whether text is the loader's on a library in one of LD_LIBRARY_PATH's folders; says so. */
+static bool is_foreign(const char *text) {
+    const char *list = gp_env_text(GP_ENV_LD_LIBRARY_PATH);
+    for (int n; list && *list; list += n + (list[n] == ':')) {
+        n = (int)strcspn(list, ":;");
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof folder, "%.*s/", n, list);
+        const char *at = n ? strstr(text, folder) : NULL;
+        if (!at || at[strcspn(at, ": ")] != ':') continue;
+        gp_doctor_fix("LD_LIBRARY_PATH brings that file: take %.*s out of it", n, list);
+        return true;
+    }
+    return false;
+}
 
 void gp_doctor_say(gp_finding finding, const char *what, const char *fmt, ...) {
     static const char *const marks[] = {"ok", "--", "!!"};
@@ -40,9 +59,12 @@ void gp_doctor_say(gp_finding finding, const char *what, const char *fmt, ...) {
     int at = printf("%s  %-12s ", marks[finding], what);
     gp_fit_fold(stdout, text, at, gp_fit_columns());
     broken += finding == GP_BROKEN;
+    foreign = false;
+    foreign = finding != GP_WORKS && is_foreign(given);
 }
 
 void gp_doctor_fix(const char *fmt, ...) {
+    if (foreign) return; /* which was said */
     char given[1000], text[2 * sizeof given];
     va_list ap;
     va_start(ap, fmt);
@@ -154,10 +176,12 @@ static void check_threads(lua_State *L) {
 }
 
 static void check_memory(void) {
-    double page = (double)sysconf(_SC_PAGESIZE) / (1 << 30);
-    double all = page * (double)sysconf(_SC_PHYS_PAGES),
-           left = page * (double)sysconf(_SC_AVPHYS_PAGES);
-    gp_doctor_say(GP_WORKS, "memory", "%.1f GiB, %.1f GiB unused", all, left);
+    double page = (double)sysconf(_SC_PAGESIZE), all = page * (double)sysconf(_SC_PHYS_PAGES);
+    size_t left = gp_host_free_bytes();
+    char more[80] = "";
+    if (left < SIZE_MAX)
+        snprintf(more, sizeof more, ", of which tensors can have %.1f more", (double)left / GIB);
+    gp_doctor_say(GP_WORKS, "memory", "%.1f GiB%s", all / GIB, more);
 }
 
 static void check_sim(lua_State *L) {
@@ -211,6 +235,8 @@ static void check_compiler(lua_State *L) {
         char *end = strstr(text, " compiles what runs often");
         gp_doctor_say(GP_ABSENT, "fuse", "%.*s: %s", end ? (int)(end - text) : 200, text, why);
     }
+    if (!there && *text == '/')
+        gp_doctor_fix("make that writable, or set XDG_CACHE_HOME to a folder that is");
     if (why && (there || strstr(text, "no gcc"))) mend_compiler();
 }
 #endif
@@ -298,6 +324,7 @@ static void check_history(void) {
         gp_doctor_fix("set HOME");
     } else if (error) {
         gp_doctor_say(GP_ABSENT, "history", "lasts for a session: %s: %s", path, strerror(error));
+        gp_doctor_fix("make that writable, or set XDG_STATE_HOME to a folder that is");
     } else {
         gp_doctor_say(GP_WORKS, "history", "%s, %d inputs", path, gp_history_count());
     }

@@ -170,8 +170,7 @@ say(("ddp: %d steps of %d rows, 5 layers of %d, on %s (%s)"):format(opt.steps, B
 print "  processes  last loss      a step         spread   collectives        exposed"
 if not (dist.is_available() and os.execute "command -v mpirun >/dev/null 2>&1") then
     run_rank()
-    print "  More need MPI and gpush's plug-in for it: apt-get install libopenmpi-dev \z
-        openmpi-bin, and build again."
+    print "  More need MPI and gpush's plug-in for it: gpush doctor says what brings them."
     return
 end
 local rows = {}

@@ -141,7 +141,7 @@ static gp_transport *load(int expected, int *second) {
     void *so = gp_mpi_plugin(why, sizeof why);
     if (!so)
         return gp_fail_null("dist: a launcher started %d processes, but the plug-in for MPI is not "
-                            "there (%s); install libopenmpi-dev and build gpush again",
+                            "there (%s); gpush doctor says what brings it",
                             expected, why);
     gp_mpi_open_fn *open = (gp_mpi_open_fn *)dlsym(so, "gp_mpi_open");
     if (!open) return gp_fail_null("dist: MPI does not start: another version");

@@ -151,5 +151,5 @@ echo 'dist.init() print(os.getenv "OMPI_MCA_pml")' >networks.lua
 ranks 2 networks.lua
 [ "${TEST_MPI-}" = mpich ] || tap_is "$(sort -u out)" ob1 "on one machine MPI does not look for networks"
 GPUSH_MPI_PLUGIN=/nowhere.so ranks 2 one.lua
-says 'a launcher started 2 processes, but the plug-in for MPI is not there .*libopenmpi-dev' "without the plug-in: what to install"
+says 'a launcher started 2 processes, but the plug-in for MPI is not there .*; gpush doctor says what brings it' "without the plug-in: what to install"
 tap_done

@@ -32,14 +32,17 @@ case $* in
         ! grep -q 11.8 "$nvcc" || built="CUDA 11.8.89 in /usr/bin is too old: 12.4 or newer is needed"
         printf 'NVCC=%s\nGPUSH_CUDA_BUILT:INTERNAL=%s\n' "$nvcc" "${built-yes}" >build/cuda/CMakeCache.txt
         exit ;;
-    *--preset*) mkdir -p build/default; : >build/default/CMakeCache.txt; exit ;;
+    *--preset*)
+        mkdir -p build/default
+        echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/default/CMakeCache.txt
+        printf 'rule r\n command = true\n\ndefault all\n' >build/default/build.ninja
+        exit ;;
     *"--build $PWD/build/cuda"*) : >build/cuda/lib/libgpush_cuda.so; exit ;;
     *"--target plugins"*) [ ! -e no_mpi ]; exit ;;
     --build*)
         sleep 0.3
         [ ! -e broken ] || { echo "main.c:1: error: broken"; exit 1; }
         mkdir -p "$2"
-        : >"$2/build.ninja"
         rm -f "$2/gpush"
         printf '#!/bin/sh\nprintf "<%%s>" "$@"\n' >"$2/gpush"
         chmod +x "$2/gpush" ;;
@@ -309,6 +312,22 @@ tree=$scratch/moved
 start x
 tap_is "$out|$(grep -c -- '--target ship' "$log")" "<x>|1" "a tree that was moved is built again"
 tap_is "$(systems_own)" "$before" "the system's own programs are as they were"
+
+# What was cut off: the program, or what CMake wrote, which would fail for ever.
+: >"$tree/build/default/gpush"
+start x
+tap_is "$status|$out|$(grep -c -- '--target ship' "$log")" "0|<x>|1" "an empty program is built again"
+for f in build.ninja CMakeCache.txt; do
+    for size in 20 0 10; do # which then has zeros alone
+        sleep 0.01
+        touch "$tree/shell/main.c"
+        truncate -s $size "$tree/build/default/$f"
+        start x
+        tap_is "$status|$out|$(grep -c -- '--preset' "$log")" "0|<x>|1" "a $f that is cut off at $size is written again"
+    done
+done
+start x
+tap_is "$out|$(cat "$log")" "<x>|" "once"
 
 # What is wrong with its arguments, scripts/test says before it builds anything.
 for words in "--preset fast" --preset tests/nosuch --nosuch; do

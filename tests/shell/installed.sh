@@ -51,6 +51,37 @@ line BLAS | grep -qxF "$mend"
 tap_ok $? "without the libraries of linear algebra" "$(line BLAS)"
 mv libgpush_blas.so "$in/lib/gpush/"
 
+# ---- a library that LD_LIBRARY_PATH brings is not mended by installing again ----
+mkdir other
+for lib in libstdc++.so.6 libdnnl.so.2; do
+    ldd "$in/lib/gpush/libgpush_blas.so" | grep -qF "$lib" || { tap_skip "$lib is a part of this build"; continue; }
+    echo cut >"other/$lib"
+    got=$(LD_LIBRARY_PATH=/none:$here/other:/etc doctor | grep -A1 '^!!  BLAS')
+    [[ $got == *"$here/other/$lib: file too short"$'\n'*"  LD_LIBRARY_PATH brings that file: take $here/other out of it" ]]
+    tap_ok $? "a broken $lib" "$got"
+    rm "other/$lib"
+done
+
+# ---- files of its own that cannot be written ----
+mkdir file && : >file/.cache && : >file/.local
+got=$(HOME=$here/file doctor | grep -A1 -E '^..  (fuse|history)' | sed 's/^..  [^ ]* *//; s/^ *//')
+want="$here/file/.cache/gpush/fused: Not a directory
+make that writable, or set XDG_CACHE_HOME to a folder that is"
+case $got in compiles* | there* | left*) tap_skip "this build compiles no formulas" ;;
+    *) tap_is "$(head -n 2 <<<"$got")" "$want" "no folder for compiled formulas" ;;
+esac
+tap_is "$(tail -n 2 <<<"$got")" "lasts for a session: $here/file/.local/state/gpush/history: Not a directory
+make that writable, or set XDG_STATE_HOME to a folder that is" "no file for the history"
+
+# ---- memory, of which a tenth is kept from tensors ----
+if [ -e /sys/fs/cgroup/memory.max ] && ! grep -q max /sys/fs/cgroup/memory.max; then tap_skip "a container's limit"
+else
+    got=$(line memory | sed -n 's/.* GiB, of which tensors can have \(.*\) more$/\1/p')
+    awk -v got="$got" '/^MemTotal/ { all = $2 } /^MemAvailable/ { left = $2 }
+        END { d = got - (left - all / 10) / 1048576; exit !(got != "" && d < 2 && d > -2) }' /proc/meminfo
+    tap_ok $? "memory that is available" "$(line memory) $(head -n 3 /proc/meminfo)"
+fi
+
 # ---- how it came here ----
 rm -f "$in"/lib/gpush/libgpush_{cuda,cuda12,nccl,mpi}.so
 # says NAME LINE TEXT: the line ends so

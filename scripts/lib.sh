@@ -248,7 +248,7 @@ build() {
     some=
     [ "$preset" != default ] || [ -n "${levels+set}" ] ||
         grep -q '^GPUSH_ISAS:[A-Z]*=v3;v4$' "$dir/CMakeCache.txt" 2>/dev/null || some=1
-    # What a full disk or the machine's end cut off is written anew.
+    # What a full disk or the machine's end cut off is written again.
     [ -n "$home" ] || rm -f "$dir/CMakeCache.txt"
     last=$(tail -n 1 "$dir/build.ninja" 2>/dev/null | tr -d '\0')
     if [ "$last" != "default all" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then

@@ -76,8 +76,10 @@ void gp_doctor_fix(const char *fmt, ...) {
 
 bool gp_doctor_proves(lua_State *L, gp_finding failed, const char *what, const char *text) {
     int top = lua_gettop(L);
-    bool ok = luaL_loadstring(L, text) == LUA_OK && lua_pcall(L, 0, 1, 0) == LUA_OK;
+    bool ok = luaL_loadbuffer(L, text, strlen(text), "=doctor") == LUA_OK &&
+              lua_pcall(L, 0, 1, 0) == LUA_OK;
     const char *why = ok ? "a wrong result" : lua_tostring(L, -1);
+    if (!ok && why && !strncmp(why, "doctor:1: ", 10)) why += 10;
     ok = ok && lua_toboolean(L, -1);
     if (!ok) gp_doctor_say(failed, what, "%s", why ? why : "an error");
     lua_settop(L, top);
@@ -97,7 +99,12 @@ const char *gp_doctor_install(const char *const names[GP_MANAGERS], char *text, 
         for (int k = 0; k < 2; k++) {
             snprintf(path, sizeof path, "%s/%s", k ? "/sbin" : "/usr/bin", managers[i]);
             if (!names[i] || access(path, X_OK)) continue;
-            snprintf(text, size, "%s%s %s", geteuid() ? "sudo " : "", installs[i], names[i]);
+            bool sudo = !access("/usr/bin/sudo", X_OK) || !access("/bin/sudo", X_OK);
+            snprintf(text, size, "%s%s %s",
+                     !geteuid() ? ""
+                     : sudo     ? "sudo "
+                                : "as root: ",
+                     installs[i], names[i]);
             return text;
         }
     return NULL;
@@ -133,7 +140,7 @@ static bool lesser_kernels(void) {
 
 static void check_blas(lua_State *L) {
     if (!gp_doctor_proves(L, GP_BROKEN, "BLAS", PRODUCT("f64"))) {
-        gp_doctor_reinstall();
+        gp_doctor_reinstall(NULL);
         return;
     }
     gp_doctor_say(GP_WORKS, "BLAS", "core %s; %s", gp_blas->openblas_get_corename(),

@@ -32,8 +32,9 @@ gp_origin gp_doctor_origin(void);
 const char *gp_doctor_root(void);
 /* The Python whose environment a wheel is in, as it is called. */
 const char *gp_doctor_python(void);
-/* Prints what brings the installation's files back. */
-void gp_doctor_reinstall(void);
+/* Prints what brings the installation's files back; scripts: those of a clone's scripts/ that are
+ * gone, with ", " between them, an empty text for many, or NULL for what is built. */
+void gp_doctor_reinstall(const char *scripts);
 /* Checks those that machines share. */
 void gp_doctor_files(void);
 /* Whether a file that matches the pattern begins with the text; NULL: whether there is one. */

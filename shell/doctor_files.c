@@ -89,12 +89,24 @@ const char *gp_doctor_python(void) {
     return own ? path : "python3";
 }
 
-void gp_doctor_reinstall(void) {
+/* In a clone: `git checkout` undoes edits, so it names no more than is gone. */
+static void fix_clone(const char *scripts) {
+    char names[3000] = "";
+    size_t at = 0;
+    for (const char *s = scripts; s && *s && at < sizeof names; s += strspn(s, ", ")) {
+        int n = (int)strcspn(s, ",");
+        at += (size_t)snprintf(names + at, sizeof names - at, " scripts/%.*s", n, s);
+        s += n;
+    }
+    if (scripts)
+        gp_doctor_fix("git -C %s checkout --%s && cmake --build %s/build/default --target ship",
+                      root, *names ? names : " scripts, which undoes edits there,", root);
+    else gp_doctor_fix("cmake --build %s/build/default --target ship", root);
+}
+
+void gp_doctor_reinstall(const char *scripts) {
     switch (gp_doctor_origin()) {
-    case GP_CLONE:
-        gp_doctor_fix("git -C %s checkout -- scripts && cmake --build %s/build/default", root,
-                      root);
-        return;
+    case GP_CLONE: fix_clone(scripts); return;
     case GP_WHEEL:
         gp_doctor_fix("%s -m pip install --force-reinstall gpush-%s-*.whl, the wheel that it came "
                       "from",
@@ -170,5 +182,5 @@ void gp_doctor_files(void) {
     }
     gp_doctor_say(GP_BROKEN, "files", "%d of %d in %s are missing, empty or not to be read: %s",
                   bad, SHARED, folder, text);
-    gp_doctor_reinstall();
+    gp_doctor_reinstall(strstr(text, "…") ? "" : text);
 }

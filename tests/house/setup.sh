@@ -313,7 +313,7 @@ start x
 tap_is "$out|$(grep -c -- '--target ship' "$log")" "<x>|1" "a tree that was moved is built again"
 tap_is "$(systems_own)" "$before" "the system's own programs are as they were"
 
-# What was cut off: the program, or what CMake wrote, which would fail for ever.
+# What was cut off: the program, or what CMake wrote, with which no build works.
 : >"$tree/build/default/gpush"
 start x
 tap_is "$status|$out|$(grep -c -- '--target ship' "$log")" "0|<x>|1" "an empty program is built again"

@@ -89,6 +89,14 @@ gp_copy_kind gp_rec_direction(const gp_rec *r) {
     return r->kind == GP_REC_MOVED ? gp_copy_direction(r->name) : GP_COPY_D2D;
 }
 
+bool gp_copies_are_modelled(const gp_prof *p) { return p->modelled && p->card; }
+
+bool gp_wait_is_pageable(const gp_rec *wait) {
+    if (wait->why != GP_WHY_copy) return false;
+    if (wait->form) return strstr(wait->form, "pageable") != NULL;
+    return gp_copy_direction(wait->name) == GP_COPY_H2D && !strstr(wait->name, "pinned");
+}
+
 /* ---- the pass ---- */
 
 struct gp_rank_replay {
@@ -148,9 +156,26 @@ static uint64_t later(uint64_t from, int64_t ns) {
     return ns < 0 && (uint64_t)-ns > from ? 0 : from + (uint64_t)ns;
 }
 
+/* Whether command i, which is launched now, is a copy of pageable memory whose wait is left out, on
+ * a card whose rates are known: then it is of pinned memory. */
+static bool is_pinned(const pass *p, int i) {
+    const gp_timeline *t = p->t;
+    if (!gp_copies_are_modelled(t->p) || t->command[i].rec->kind != GP_REC_MOVED) return false;
+    for (int k = p->step + 1; k < t->nsteps && t->step[k].kind != GP_STEP_LAUNCH; k++) {
+        const gp_step_at *s = &t->step[k];
+        if (s->kind == GP_STEP_WAIT && s->command == i)
+            return gp_wait_is_pageable(s->rec) && gp_whatif_drops(p->w, s->rec);
+    }
+    return false;
+}
+
 static uint64_t duration(const pass *p, int i) {
     const gp_command *c = &p->t->command[i];
     uint64_t ns = c->end - c->rec->t0;
+    if (is_pinned(p, i)) {
+        gp_card_time of = gp_card_copy(p->t->p->card, (double)c->rec->bytes, true);
+        ns = of.fixed + of.work;
+    }
     if (p->scales) ns = scaled(ns, gp_on_card_scale(p->t->p, p->costs, c, p->w->card));
     if (p->w->network) gp_network_time(p->w->network, p->t->p, c, &ns);
     double growth = gp_whatif_growth(p->w, c->op);

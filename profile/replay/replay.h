@@ -69,6 +69,10 @@ typedef struct gp_replay_timings {
     int npoints, capacity;
 } gp_replay_timings;
 
+/* Whether a wait was for a copy of pageable memory: from pinned memory it takes less itself, by how
+ * much a replay knows where p's copies take the times of a card's figures. */
+bool gp_copies_are_modelled(const gp_prof *p);
+bool gp_wait_is_pageable(const gp_rec *wait);
 /* Whether w leaves out wait r. */
 bool gp_whatif_drops(const gp_whatif *w, const gp_rec *r);
 /* Whether line names wait r: by its line, in a file whose path ends in the given one, or by what

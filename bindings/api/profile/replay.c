@@ -44,11 +44,9 @@ static const char *wait_advice(const gp_prof *p, const gp_rec *wait) {
                       : gp_sync_advice((gp_why)wait->why, wait->name, wait->form);
 }
 
-/* Whether a wait was for a copy of pageable memory: from pinned memory it takes less itself. */
-static bool waits_for_pageable(const gp_rec *wait) {
-    if (wait->why != GP_WHY_copy) return false;
-    if (wait->form) return strstr(wait->form, "pageable") != NULL;
-    return gp_copy_direction(wait->name) == GP_COPY_H2D && !strstr(wait->name, "pinned");
+/* Whether a wait was for a copy which, from pinned memory, takes less by what is not known. */
+static bool may_save_more(const gp_prof *p, const gp_rec *wait) {
+    return gp_wait_is_pageable(wait) && !gp_copies_are_modelled(p);
 }
 
 static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
@@ -60,7 +58,7 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
     set_int(L, "count", s->times);
     set_int(L, "waited", s->waited);
     set_int(L, "saves", s->saved);
-    lua_pushboolean(L, waits_for_pageable(s->rec)), lua_setfield(L, -2, "more");
+    lua_pushboolean(L, may_save_more(p, s->rec)), lua_setfield(L, -2, "more");
 }
 
 /* (prof, rank) -> list of {file, line, why, what, count, waited, saves, more}, with a list of
@@ -223,7 +221,7 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
     if (library) set_text(L, "library", library);
     if (cause == GP_CAUSE_launches && p->foreign && w->most)
         set_text(L, "reads", gp_load_reads(w->most->name));
-    lua_pushboolean(L, cause == GP_CAUSE_waits && w->most && waits_for_pageable(w->most));
+    lua_pushboolean(L, cause == GP_CAUSE_waits && w->most && may_save_more(p, w->most));
     lua_setfield(L, -2, "more");
     set_text(L, "cause", gp_cause_name(cause));
     set_text(L, "label", text[cause][0]);
@@ -316,9 +314,13 @@ static int l_accuracy(lua_State *L) {
 }
 
 void gp_lua_set_replay(lua_State *L) {
-    static const luaL_Reg lists[] = {{"savings", l_savings},   {"critical_path", l_critical_path},
-                                     {"idle", l_idle},         {"verdict", l_verdict},
-                                     {"accuracy", l_accuracy}, {"job", l_job}, {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"savings", l_savings},
+                                     {"critical_path", l_critical_path},
+                                     {"idle", l_idle},
+                                     {"verdict", l_verdict},
+                                     {"accuracy", l_accuracy},
+                                     {"job", l_job},
+                                     {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
 }

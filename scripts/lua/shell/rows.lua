@@ -205,7 +205,7 @@ torch.rsub(A, B) = B - A
 torch.randperm(N, **) = randperm(N, **) -- from 1, as indices are
 torch.is_tensor(X) = is_tensor(X)
 torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_matrices = false}))
-torch.unfold(X, KERNEL_SIZE) = nn.Unfold(KERNEL_SIZE)(X)
+torch.unfold(X, KERNEL_SIZE, **) = nn.Unfold(KERNEL_SIZE, **)(X)
 torch.device(DEVICE) = DEVICE
 torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
 torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS, {model = model})
@@ -342,6 +342,8 @@ np.gradient(X) = (function(x) return cat{x["1:2"]:diff(), (x["3:"] - x["1:-3"]) 
     x["-2:"]:diff()} end)(X)
 np.histogram(X, BINS=10) = (function(x, n) return histc(x, n), linspace(x:min():item(),
     x:max():item(), n + 1) end)(X, BINS)
+np.histogram(X, BINS=10, RANGE) = (function(x, n, r) return histc(x, n, r[1], r[2]), linspace(r[1],
+    r[2], n + 1) end)(X, BINS, RANGE)
 torch.is_signed(X) = X.dtype ~= "u8"
 torch.is_nonzero(X) = X:item() ~= 0
 torch.is_same_size(X, OTHER) = X.shape == OTHER.shape
@@ -389,9 +391,16 @@ np.var(X, AXIS?, DDOF=0) = var(X, AXIS?, {correction = DDOF})
 np.sort(X, AXIS?) = (sort(X, AXIS?))
 np.median(X, AXIS?) = quantile(X, 0.5, AXIS?)
 np.percentile(X, Q, AXIS?) = quantile(X, Q / 100, AXIS?)
+np.triu(X, K?) = triu(X, K?)
+np.tril(X, K?) = tril(X, K?)
+np.floor_divide(X, Y) = X // Y
+np.mod|np.remainder(X, Y) = X % Y
+np.fmod(N, Y) = fmod(tensor(N), Y)
 np.repeat(X, A, AXIS?) = X:repeat_interleave(A, AXIS?)
 np.split(X, A, AXIS?) = tensor_split(X, A, AXIS?)
 np.linspace(A, B, NUM=50) = linspace(A, B, NUM)
+np.linspace(A, B, NUM=50, ENDPOINT) = ENDPOINT and linspace(A, B, NUM) or
+    linspace(A, B, NUM + 1)["1:-2"]
 open(FILE, MODE?) = io.open(FILE, MODE?)
 .repeat(X, A, B?, C?) = X:tile(A, B?, C?)
 np.random.rand(A, B?, C?) = rand(A, B?, C?)

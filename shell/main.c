@@ -147,8 +147,15 @@ static int run_string(lua_State *L, const char *s, const char *name) {
     return run_chunk(L, gp_syntax_load(L, s, strlen(s), name, "t"));
 }
 
-/* -e: statements, or an expression, whose values are shown as at the prompt; those of a call, which
- * is both, only where they begin with a tensor: lua5.4 shows nothing. */
+/* Whether the values of a call, which is a statement as well, are shown: where they begin with a
+ * tensor, number or text. lua5.4 shows none, so what calls do beside stays alone: files that
+ * io.write gives, the true of os.remove. */
+static bool is_answer(lua_State *L, int index) {
+    int type = lua_type(L, index);
+    return type == LUA_TNUMBER || type == LUA_TSTRING || gp_lua_totensor(L, index);
+}
+
+/* -e: statements, or an expression, whose values are shown as at the prompt. */
 static int run_text(lua_State *L, const char *s) {
     const char *name = "=(command line)";
     int top = lua_gettop(L);
@@ -162,7 +169,7 @@ static int run_text(lua_State *L, const char *s) {
     lua_replace(L, top + 1); /* the text, and with it what did not compile */
     lua_settop(L, top + 1);
     int status = gp_shell_call(L, 0, LUA_MULTRET), n = lua_gettop(L) - top;
-    if (status == LUA_OK && n > 0 && (!statement || gp_lua_totensor(L, top + 1))) {
+    if (status == LUA_OK && n > 0 && (!statement || is_answer(L, top + 1))) {
         luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
         lua_pushcfunction(L, gp_shell_echo);
         lua_insert(L, top + 1);

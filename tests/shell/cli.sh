@@ -118,8 +118,8 @@ tap_is "$("$gpush" deep.lua 2>&1 | sed -n '/traceback/,$p' | sed 's/^\t//' | uni
 tap_is "$("$gpush" -e 'local function f() return 1 + f() end f()' 2>&1 | grep -c 'skipping')" 1 \
     "so they are of one that overflowed"
 tap_is "$("$gpush" -e '1 + 1, "a"' -e 'x = 3' -e x 2>&1)" $'2\ta\n3' "-e shows an expression's values"
-tap_is "$("$gpush" -e 'zeros(2)' -e 'io.write "b\n"' -e 'tostring(1)' 2>&1)" $'tensor({0.0, 0.0}, f32 2 cpu)\nb' \
-    "of a call only a tensor"
+tap_is "$("$gpush" -e 'zeros(2)' -e 'io.write "b\n"' -e 'tostring(1)' -e 'ones(3):sum():item()' -e 'pcall(f)' 2>&1)" \
+    $'tensor({0.0, 0.0}, f32 2 cpu)\nb\n1\n3.0' "of a call a tensor, a number and text"
 tap_is "$("$gpush" -e 'zeros(3) + zeros(4)' 2>&1 | head -n 1 | sed 's/.*: add/add/')" \
     "add: shapes 3 and 4 do not broadcast (dim 1 from the end: 3 and 4)" "an expression's own error"
 tap_is "$("$gpush" --plain -e '1 + 1' 2>&1 | sed 's/.*: //')" "unexpected symbol near '1'" "stock Lua has none"

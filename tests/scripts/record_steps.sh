@@ -28,6 +28,30 @@ def made(kind=torch.optim.SGD): return kind(model.parameters(), lr=0.01)
 def step(optimizer): optimizer.zero_grad(); model(x).mean().backward(); optimizer.step()
 E2
 
+# ---- a processor that others have ----
+# Steps of 30 ms of computing, beside a loop on the same processor: of the time about half is the loop's.
+cat >beside.py <<'E2'
+from model import *
+import time
+optimizer = made()
+for i in range(14):
+    end = time.thread_time() + 0.03
+    while time.thread_time() < end: pass
+    step(optimizer)
+E2
+cpu=$(taskset -pc $$ 2>/dev/null | sed 's/.*: *\([0-9]*\).*/\1/')
+if [ -n "$cpu" ] && read -r _ _ _ 2>/dev/null </proc/thread-self/schedstat; then
+    taskset -c "$cpu" sh -c 'while :; do :; done' &
+    loop=$!
+    out=$(taskset -c "$cpu" "$gpush" record beside.py 2>&1 >/dev/null)
+    kill "$loop"
+    [[ $out =~ "for "([0-9]+)" of "([0-9]+)" ms its thread had work but no processor" ]] &&
+        ((4 * BASH_REMATCH[1] >= BASH_REMATCH[2] && BASH_REMATCH[2] - BASH_REMATCH[1] >= 80))
+    tap_ok $? "a loaded processor is said" "said: $out"
+else
+    tap_skip "a loaded processor: no taskset here, or a system that does not count the time"
+fi
+
 # ---- several optimizers ----
 cat >trials.py <<'E2'
 from model import *

@@ -18,6 +18,7 @@ BRIEFLY = 2  # seconds that are then recorded; steps that follow replace them
 OUTSIDE = ", outside of what torch.compile compiled: --seconds N records by time"
 ENDED = "the program ended in the first step that was to be recorded"
 PROFILED = "the program's own profiler ran when the steps were to be recorded"
+BUSY = 0.1  # of the time without a processor, from which that is said
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say it
 
 
@@ -155,7 +156,7 @@ class Recorder:
 
     def _done(self, profile, steps):
         """The window has ended, with `steps` whole steps; profile: None if it did not begin."""
-        displaced, self.window = self.window.displaced, None
+        displaced, waited, self.window = self.window.displaced, self.window.waited, None
         if profile is None or steps == 0 and not self.by_time:
             self.tries -= displaced
             self.reason = PROFILED if displaced else ENDED
@@ -163,21 +164,33 @@ class Recorder:
         path = os.path.join(self.folder, self.name)
         profile.export_chrome_trace(path + ".part")
         os.replace(path + ".part", path + ".json")
-        self.wrote = True
         if self.rank == 0:
-            self._say_what(steps)
+            self._say_what(steps, waited)
+        self.wrote = True
         if self.by_time:
             self.by_time, self.options.steps = False, self.asked
         else:
             self._stop_counting(self.kind)
         return None
 
-    def _say_what(self, steps):
-        """Tells which part was recorded, of a program that may run for hours after it."""
+    def _say_what(self, steps, waited):
+        """Tells which part was recorded, of a program that may run for hours after it; and whether
+        other programs had its processor."""
         first = self.count - steps + (self.kind == "optimizer")
         what = {"optimizer": "steps", "module": "calls"}.get(self.kind)
         span = "by time" if self.by_time else f"{what} {first} to {first + steps - 1}"
-        print(f"gpush record: recorded {span}; the verdict follows at the end", file=sys.stderr)
+        instead = " instead" if self.wrote else ""
+        print(
+            f"gpush record: recorded {span}{instead}; the verdict follows at the end",
+            file=sys.stderr,
+        )
+        wall, ready = waited or (1, 0)
+        if ready >= BUSY * wall:
+            print(
+                f"gpush record: for {ready / 1e6:.0f} of {wall / 1e6:.0f} ms its thread had work but "
+                "no processor: what else runs on this machine is in the times of the script and ops",
+                file=sys.stderr,
+            )
 
     # ---- time ----
 

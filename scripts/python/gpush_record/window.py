@@ -8,6 +8,7 @@ or where the program starts a profiler of its own, of which there can be one.
 import os
 import signal
 import threading
+import time
 
 import torch
 from torch import profiler
@@ -61,6 +62,15 @@ def _warm_up_first(step):
     return profiler.ProfilerAction.RECORD if step else profiler.ProfilerAction.WARMUP
 
 
+def _waited():
+    """How long this thread has had to wait for a processor, ns; None: the system does not tell."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 class Window:
     """Records `steps` steps, after one of warming up, and calls done(profile, steps recorded)."""
 
@@ -72,6 +82,8 @@ class Window:
         self.recording = False
         self.open = True
         self.displaced = False  # by the program's own profiler
+        self.begun = None  # thread, ns, and the ns that it had waited for a processor
+        self.waited = None  # as without_processor(), of all that was recorded
         self.profile = profiler.profile(
             activities=_activities(),
             record_shapes=options.shapes,
@@ -90,12 +102,20 @@ class Window:
         if not self.recording:
             self.recording = True
             self.profile.step()
+            self.begun = threading.get_ident(), time.perf_counter_ns(), _waited()
             return
         self.left -= 1
         if self.left == 0:
             self.close()
         else:
             self.profile.step()
+
+    def without_processor(self):
+        """Of how many ns until now, and in how many the thread waited for a processor; or None."""
+        thread, begun, before = self.begun or (None, 0, None)
+        if before is None or thread != threading.get_ident():
+            return None
+        return time.perf_counter_ns() - begun, _waited() - before
 
     def recorded(self):
         return self.options.steps - self.left
@@ -106,6 +126,7 @@ class Window:
             return
         self.open = False
         self._release()
+        self.waited = self.without_processor()
         self.profile.stop()
         self.done(self.profile if self.recording else None, self.recorded())
 

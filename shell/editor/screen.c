@@ -15,9 +15,7 @@
 #include <wchar.h>
 
 locale_t gp_screen_locale(void) {
-    const char *all = gp_env_text(GP_ENV_LC_ALL);
     locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (all && *all) return user;
     if (user && strcmp(nl_langinfo_l(CODESET, user), "ANSI_X3.4-1968") != 0) return user;
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (!utf8) return user;

@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The characters of the user's locale. Where none is chosen, or "C" by another variable than
- * LC_ALL, they are UTF-8's, as in Python (PEP 538): else letters beyond ASCII could not be typed.
- * The caller frees it; 0: none. */
+/* The characters of the user's locale. Where none is chosen, or "C", they are UTF-8's, as in Python
+ * (PEP 540): else letters beyond ASCII could not be typed. The caller frees it; 0: none. */
 locale_t gp_screen_locale(void);
 
 /* From 0, relative to the cell where the prompt starts. */

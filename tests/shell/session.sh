@@ -279,8 +279,8 @@ mkdir p/lib && head -c 9999 "$build/lib/libgpush_blas.so" >p/lib/libgpush_blas.s
 got=$(p/bin/gpush -e 'print(pcall(mm, ones(99, 99), ones(99, 99)))' 2>&1)
 [[ $got == "false"*"cannot be loaded: $PWD/p/bin/../lib/libgpush_blas.so is cut off: 9999 of its "*" bytes are there" && $got != *$'\n'* ]]
 tap_ok $? "a library of its own that is cut off, in one sentence" "$got"
-for lang in "" C de_DE.UTF-8; do
-    tap_is "$(env -u LC_ALL -u LC_CTYPE LANG=$lang "$build/gpush" doctor | grep -c '^ok  characters   UTF-8$')" 1 "LANG='$lang': letters are UTF-8"
+for locale in LANG= LANG=C LANG=de_DE.UTF-8 LC_ALL=C LC_ALL=POSIX; do
+    tap_is "$(env -u LC_ALL -u LC_CTYPE $locale "$build/gpush" doctor | grep -c '^ok  characters   UTF-8$')" 1 "$locale: letters are UTF-8"
 done
 # When the history cannot be written.
 [[ $(HOME=/proc "$build/gpush" doctor) == *'--  history'*'/proc/.local/state/gpush/history: No such file'* ]]

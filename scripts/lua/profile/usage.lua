@@ -253,9 +253,9 @@ function Launches.__tostring(list)
             time(row.delay_median), time(row.delay_most), count(row.short), count(row.slow),
             count(row.late) }
     end, 2)
-    out[#out + 1] = "work: kernels, copies and fills; later, the median and the longest: from the call's end to its first \z
-        work's begin. short: its only work took less than the call; slow: the call took more than \z
-        50 us; late: its work began more than 100 us later"
+    out[#out + 1] = "work: kernels, copies and fills; later, the median and the longest: from the \z
+        call's end to its first work's begin. short: its only work took less than the call; slow: \z
+        the call took more than 50 us; late: its work began more than 100 us later"
     out[#out + 1] = fit.safe("times: " .. list.kind)
     return table.concat(out, "\n")
 end

@@ -2,6 +2,7 @@
  * of it is in scripts/shell, loaded on demand. */
 #include "shell/shell.h"
 
+#include "bindings/args/function.h"
 #include "bindings/bind.h"
 #include "bindings/chunks.h"
 #include "bindings/loader/workers.h"
@@ -276,51 +277,58 @@ static void add_queued(gp_device *dev, void *sum) {
     for (int i = 0; i < dev->nstreams; i++) *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
 }
 
-/* clock, os.clock or os.time, upvalue 1, named by upvalue 2. Work queued before the first call is
- * not between two of them. */
-static int l_clock(lua_State *L) {
+/* Work queued before the first call of a clock is not between two of them. */
+static void warn_of_queued(lua_State *L, const char *clock) {
     static bool asked_before, said;
     uint64_t queued = 0;
-    int n = lua_gettop(L);
-    if (!said && n == 0) {
-        gp_device_each(add_queued, &queued);
-        if (queued && asked_before) {
-            said = true;
-            luaL_where(L, 1);
-            lua_writestringerror("%s", lua_tostring(L, -1));
-            lua_writestringerror("%s: ", lua_tostring(L, lua_upvalueindex(2)));
-            lua_writestringerror("%d queued ops are not done, and their time is not in it; ",
-                                 (int)queued);
-            lua_writestringerror("%s\n", "use timeit, or synchronize() first");
-            lua_settop(L, n);
-        }
-        asked_before = true;
+    if (said || lua_gettop(L)) return;
+    gp_device_each(add_queued, &queued);
+    if (queued && asked_before) {
+        said = true;
+        luaL_where(L, 1);
+        lua_writestringerror("%s", lua_tostring(L, -1));
+        lua_writestringerror("%s: ", clock);
+        lua_writestringerror("%d queued ops are not done, and their time is not in it; ",
+                             (int)queued);
+        lua_writestringerror("%s\n", "use timeit, or synchronize() first");
+        lua_settop(L, 0);
     }
-    lua_CFunction clock = lua_tocfunction(L, lua_upvalueindex(1));
-    if (!lua_getupvalue(L, lua_upvalueindex(1), 1)) return clock(L); /* errors name this call */
-    lua_pop(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, n, LUA_MULTRET);
-    return lua_gettop(L);
+    asked_before = true;
+}
+
+/* os.clock or os.time, upvalue 1, named by upvalue 2. */
+static int l_os_clock(lua_State *L) {
+    warn_of_queued(L, lua_tostring(L, lua_upvalueindex(2)));
+    return lua_tocfunction(L, lua_upvalueindex(1))(L); /* here: errors name this call */
+}
+
+/* clock(), which is upvalue 1. */
+static int l_clock(lua_State *L) {
+    warn_of_queued(L, "clock");
+    lua_pushvalue(L, gp_lua_upvalue(1));
+    lua_call(L, 0, 1);
+    return 1;
 }
 
 /* Of the table on top. */
 static void watch_clock(lua_State *L, const char *field, const char *name) {
     lua_getfield(L, -1, field);
     lua_pushstring(L, name);
-    lua_pushcclosure(L, l_clock, 2);
+    lua_pushcclosure(L, l_os_clock, 2);
     lua_setfield(L, -2, field);
 }
 
 void gp_shell_watch_clock(lua_State *L) {
+    static const gp_lua_function watched = {"clock", "", l_clock};
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     lua_getfield(L, -1, "gpush");
     lua_getfield(L, -1, "clock");
+    lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.clock"); /* for work that is queued on purpose */
-    watch_clock(L, "clock", "clock");
-    lua_getfield(L, -1, "clock");
+    gp_lua_push_function(L, &watched, 1);
+    lua_pushvalue(L, -1);
     lua_setglobal(L, "clock");
+    lua_setfield(L, -2, "clock");
     lua_getglobal(L, "os");
     watch_clock(L, "clock", "os.clock");
     watch_clock(L, "time", "os.time");

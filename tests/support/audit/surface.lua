@@ -172,6 +172,7 @@ S.inputs = {
     { "MaxUnpool1d", "f(1, 3), i{{1, 4, 6}}" }, { "MaxUnpool2d", "f(1, 1, 1), i{{{4}}}" },
     { "MaxUnpool3d", "f(1, 1, 1, 1), i{{{{8}}}}" },
     { "CosineSimilarity", "f(2, 3), f(2, 3)" }, { "PairwiseDistance", "f(2, 3), f(2, 3)" },
+    { "nn%.Linear$", "f(3, 2)" },
     { "Bilinear$", "f(2, 3), f(2, 4)" }, { "Softmax2d", "f(2, 3, 4)" },
     { "DecoderLayer", "f(3, 1, 4), f(5, 1, 4)" }, { "Upsampling", "f(1, 2, 4, 4)" },
     { "CTCLoss", "f(3, 1, 3), i{{2}}, {3}, {1}" }, { "MultiMarginLoss", "f(2, 3), i{1, 3}" },

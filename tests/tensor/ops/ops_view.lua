@@ -19,6 +19,18 @@ local function shares(c, x, y, share, what)
     end
 end
 
+-- The bytes of other dtypes are in tests/tensor/ops/bitcast.lua.
+function V.bitcast(c)
+    local x, a = c.x {3, 4}
+    c.check(x:bitcast(c.dtype), a)
+    local signed = { u8 = "i8", i8 = "u8" }
+    if signed[c.dtype] then c.check(x:bitcast(signed[c.dtype]):bitcast(c.dtype), a) end
+    shares(c, x, x:bitcast(c.dtype), true, "bitcast")
+    if c.dtype ~= "bool" then
+        c.refuses(function() return x:bitcast "bool" end, "^bitcast: bytes of " .. c.dtype)
+    end
+end
+
 function V.permute(c)
     local x, a = c.x {2, 3, 4}
     local y = x:permute(3, 1, -2)

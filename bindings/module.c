@@ -6,6 +6,7 @@
 #include <lualib.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "bindings/args/names.h"
 #include "bindings/args/entries.h"
@@ -57,10 +58,18 @@ static int l_same_file(lua_State *L) {
     return lua_pushboolean(L, gp_file_same(luaL_checkstring(L, 1), luaL_checkstring(L, 2))), 1;
 }
 
+/* is_regular(path): whether it is a file, and no pipe, device or folder; nil: nothing is there. */
+static int l_is_regular(lua_State *L) {
+    struct stat st;
+    if (stat(luaL_checkstring(L, 1), &st)) return lua_pushnil(L), 1;
+    return lua_pushboolean(L, S_ISREG(st.st_mode)), 1;
+}
+
 /* What files in Lua require that is not a file; see scripts/lua/init.lua. The module is on top. */
 static void make_loaded(lua_State *L) {
     static const luaL_Reg functions[] = {{"check_fields", gp_l_check_fields},
                                          {"check_list", gp_l_check_list},
+                                         {"is_regular", l_is_regular},
                                          {"same_file", l_same_file},
                                          {"save", l_save},
                                          {NULL, NULL}};

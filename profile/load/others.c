@@ -96,10 +96,10 @@ static const char *const jax_tables[] = {
     GET("args.name") " AS label, " GET("args.memcpy_details") " AS details,"
     " nullif(cast(" GET("args.correlation_id") " AS INTEGER), 0) AS correlation"
     " FROM json_each(?2, '$.traceEvents') WHERE ?1 IS NOT NULL AND json_type(value) = 'object'",
-    "CREATE TABLE device AS SELECT pid, label,"
+    "CREATE TABLE device AS SELECT DISTINCT pid, label,"
     " cast(substr(label, length(rtrim(label, '0123456789')) + 1) AS INTEGER) AS number FROM event"
     " WHERE ph = 'M' AND name = 'process_name' AND label GLOB '/device:[GT]PU:*'",
-    "CREATE TABLE stream AS SELECT pid, tid,"
+    "CREATE TABLE stream AS SELECT DISTINCT pid, tid,"
     " CASE WHEN label = 'XLA Ops' THEN 0 ELSE cast(substr(label, 9) AS INTEGER) END AS number"
     " FROM event WHERE ph = 'M' AND name = 'thread_name' AND pid IN (SELECT pid FROM device)"
     " AND (label = 'XLA Ops' OR label GLOB 'Stream #[0-9]*')",

@@ -50,8 +50,11 @@ for _, e in ipairs(p:events()) do
 end
 t.is({ calls, bytes }, { 1, 4096 }, "a call, and a copy's bytes")
 t.ok(p.how:find("JAX's or TensorFlow's trace of /device:GPU:0", 1, true), "where it is from", p.how)
+-- Its names are said twice, which is once.
 local tpu = load [[{"traceEvents": [
 {"ph": "M", "pid": 3, "name": "process_name", "args": {"name": "/device:TPU:0"}},
+{"ph": "M", "pid": 3, "name": "process_name", "args": {"name": "/device:TPU:0"}},
+{"ph": "M", "pid": 3, "tid": 1, "name": "thread_name", "args": {"name": "XLA Ops"}},
 {"ph": "M", "pid": 3, "tid": 1, "name": "thread_name", "args": {"name": "XLA Ops"}},
 {"ph": "M", "pid": 3, "tid": 2, "name": "thread_name", "args": {"name": "Steps"}},
 {"ph": "X", "pid": 3, "tid": 2, "ts": 0, "dur": 100, "name": "0"},

@@ -63,6 +63,16 @@ r = ask(question("compare", { before = path, after = path }))[1].result.structur
 t.ok(r.before.waits == 1 and r.after.wall_ns == whole.wall_ns and r.changes, "compare")
 r = ask(question("verdict", { files = { folder .. "/none" } }))[1].result
 t.ok(r.isError and r.content[1].text:find("/none", 1, true), "a file that is not there")
+os.execute(("mkfifo '%s/pipe'"):format(folder))
+for _, other in ipairs { "-", folder .. "/pipe", "/dev/zero", folder } do
+    for name, asked in pairs { verdict = { files = { other } },
+        compare = { before = path, after = other } } do
+        r = ask(question(name, asked), request(99, "ping"))
+        t.ok(#r == 2 and r[1].result.isError and
+            r[1].result.content[1].text:find(other .. ": expected a file", 1, true),
+            name .. " of " .. other)
+    end
+end
 
 -- What is no request.
 local function code(line)

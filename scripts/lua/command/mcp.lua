@@ -10,7 +10,7 @@ usage: gpush mcp
 Answers questions about profiles and traces of torch.profiler for an assistant, by the Model Context
 Protocol on standard input and output. An assistant starts it by itself, with this as its command.
 ]], {})
-local answer = require "profile.answer"
+local answer, is_regular = require "profile.answer", require "is_regular"
 local json = gpush.json
 
 local VERSIONS <const> = { ["2024-11-05"] = true, ["2025-03-26"] = true, ["2025-06-18"] = true }
@@ -32,7 +32,13 @@ local FILES <const> = { type = "array", items = { type = "string" }, minItems = 
 local LIMIT <const> = { type = "integer", minimum = 1, maximum = MOST, description = "rows; 15" }
 local FILE <const> = { type = "string", description = "the path of a profile or a trace" }
 
+-- A pipe may never end, and standard input is that of the messages.
 local function load(files)
+    for _, path in ipairs(files) do
+        if path == "-" or is_regular(path) == false then
+            error(("%s: expected a file, not a pipe, a device or a folder"):format(path), 0)
+        end
+    end
     local ok, prof = pcall(gpush.profile.load, #files > 1 and files or files[1])
     if not ok then error(command.plain(prof), 0) end
     return prof

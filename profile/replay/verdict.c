@@ -306,11 +306,13 @@ static void find_extra(ledger *l) {
     free(begin);
 }
 
-/* When the first marked step begins; UINT64_MAX: none is marked. */
-static uint64_t first_step(const gp_timeline *t) {
-    for (int i = 0; i < t->nhost; i++)
-        if (gp_rec_is_step(t->host[i])) return t->host[i]->t0;
-    return UINT64_MAX;
+/* Whether a marked step runs at time t. */
+static bool in_step(const gp_timeline *t, uint64_t at) {
+    for (int i = 0; i < t->nhost; i++) {
+        const gp_rec *r = t->host[i];
+        if (gp_rec_is_step(r) && r->t0 <= at && at < gp_rec_end(t->p, r)) return true;
+    }
+    return false;
 }
 
 /* ---- all of a rank ---- */
@@ -319,14 +321,14 @@ static uint64_t first_step(const gp_timeline *t) {
  * to what passes once. */
 static void add_up(ledger *l) {
     merge(l);
-    uint64_t steps = shows_passes(l->t) ? begin_of_steps(l) : 0, marked = first_step(l->t);
+    uint64_t steps = shows_passes(l->t) ? begin_of_steps(l) : 0;
     for (int i = 0; i < l->n; i++) {
         owed *part = &l->part[i];
         gp_worth *w = &l->v->of[part->cause];
         bool moves = part->cause == GP_CAUSE_script || part->cause == GP_CAUSE_cpu;
         bool sampled = is_sample(part->rec);
         bool edge = part->cause == GP_CAUSE_script && !sampled && !part->rec != !part->before &&
-                    part->t + part->ns / 2 < marked;
+                    !in_step(l->t, part->t + part->ns / 2);
         part->once = moves && (edge || part->last < steps || (steps && part->times < 2));
         w->ns += part->ns, w->times += part->times;
         w->once += part->once ? part->ns : 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernels/cuda/dist/watch.h"
 #include "kernels/cuda/runtime/device.h"
@@ -109,20 +110,22 @@ static bool settle(const gp_dist_call *d, void *comm) {
 /* What ranks tell one another before they join: the group's id, rank 0's; and their cards. */
 typedef struct member {
     _Alignas(8) char id[GP_NCCL_ID_BYTES];
-    char card[80]; /* machine and address on its bus; "": unknown */
+    char card[128]; /* machine and address on its bus; "": unknown */
     char model[64], device[16];
     int rank; /* of all */
 } member;
 
+/* A machine is its name and its boot, as NCCL has it: containers of one have names of their own. */
 static void describe(const gp_dist_call *d, member *m) {
     const gp_device *dev = d->call->stream->dev;
-    char boot[40] = "", address[20];
+    char boot[40] = "", address[20], host[65] = "";
+    gethostname(host, sizeof host - 1);
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (f && !fgets(boot, sizeof boot, f)) boot[0] = 0;
     if (f) fclose(f);
     boot[strcspn(boot, "\n")] = 0;
     if (*boot && !cudaDeviceGetPCIBusId(address, sizeof address, dev->index))
-        snprintf(m->card, sizeof m->card, "%s %s", boot, address);
+        snprintf(m->card, sizeof m->card, "%s %s %s", host, boot, address);
     snprintf(m->model, sizeof m->model, "%s", gp_cuda_of(dev)->model);
     snprintf(m->device, sizeof m->device, "%s", dev->name);
     m->rank = gp_dist_global(d->group, gp_dist_group_rank(d->group));

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct box {
 };
 struct shared {
     std::atomic<int> joined, failed;
-    std::atomic<int> card[MOST]; // of each rank
+    std::atomic<size_t> card[MOST]; // of each rank: its machine's name and its address
     box from_to[MOST][MOST];
 };
 
@@ -190,7 +191,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
     int device, card;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&card, cudaDevAttrPciBusId, device);
-    c->at->card[rank] = card;
+    char host[65] = "";
+    gethostname(host, sizeof host - 1);
+    c->at->card[rank] = std::hash<std::string>{}(host + std::to_string(card));
     c->at->joined++;
     *comm = c;
     return ncclInProgress;

@@ -199,7 +199,7 @@ end
 -- The names in a list, as "waits,bytes"; nil and what is wrong.
 local function names_of(text, known)
     local names = {}
-    for name in text:gmatch "[^,]+" do
+    for name in (text .. ","):gmatch "([^,]*)," do
         local found = false
         for _, it in ipairs(known) do found = found or it == name end
         if not found then
@@ -260,6 +260,15 @@ end
 
 --- profile.load, or nil after a message: the command exits with 3.
 function M.load(files, max_bytes)
+    for i, file in ipairs(type(files) == "table" and files or {}) do
+        for k = 1, i - 1 do
+            if same_file(files[k], file) then
+                M.files(("%s and %s are one file (expected one for each rank)"):format(files[k],
+                    file))
+                return nil
+            end
+        end
+    end
     local ok, prof = pcall(gpush.profile.load, files, { max_bytes = max_bytes })
     if ok then return prof end
     M.files(prof)

@@ -59,7 +59,8 @@ static const char usage[] =
     "gpush fit script [args] says whether a run fits in each card's memory, and whose the peak is\n"
     "gpush record train.py runs a PyTorch program, records some steps, and says what dominated\n"
     "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n"
-    "gpush compare BEFORE AFTER shows what changed between two of them, as a check for CI, too\n";
+    "gpush compare BEFORE AFTER shows what changed between two of them, as a check for CI, too\n"
+    "gpush mcp answers an assistant's questions about them\n";
 
 static void print_bad_option(const char *given) {
     char bad[1024]; /* a file of that name, where the shell put it for a * */

@@ -219,6 +219,13 @@ function M.may_check(given)
             return M.refuse("%s needs --baseline FILE", option)
         end
     end
+    local path = given["--baseline"]
+    local file = path and not given["--update"] and io.open(path)
+    if file then -- before a program runs whose record it would be compared with
+        file:close()
+        local ok, message = pcall(require "profile.gate".read, path)
+        if not ok then return M.files(message) end
+    end
     local list = given["--fail-on"]
     if not list then return true end
     local names, message = names_of(list, require "profile.gate".names)

@@ -119,6 +119,10 @@ write("base.json", '{"form": "gpush profile baseline 1", "launches": "many"}')
 status, out, err = analyze "first.json"
 t.ok(status == 3 and err:find("base.json: expected a file that --baseline", 1, true), "damaged",
     err)
+local record = io.popen(("cd %s && %s/gpush record --baseline base.json -- touch ran 2>&1; echo $?")
+    :format(folder, build)):read "a"
+t.ok(record:find "3%c$" and not io.open(folder .. "/ran"), "which record says before it runs",
+    record)
 local alone = ("%s/gpush analyze --tap %s/first.json 2>/dev/null"):format(build, folder)
 t.is(select(3, os.execute(alone)), 2, "--tap without --baseline")
 t.done()

@@ -32,6 +32,7 @@ local function step(ends, from, r)
     r:op("aten::add", from + ends + 10, 1000)
     return r
 end
+local r
 local p = load(step(4040))
 local by = owed(p)
 t.is(p.wall_ns, 5050000, "5.05 ms")
@@ -40,6 +41,10 @@ t.is({ by.collectives.ns, by.collectives.name }, { 3060000, "c10d::allreduce_" }
 -- Without them three ops of 1 ms follow each other.
 t.is(by.collectives.worth, 2050000, "what the main thread waited, and its call")
 t.is({ by.cpu.ns, by.script, by.launches, by.waits }, { 3000000 }, "the rest is its ops'")
+r = step(4040)
+r:op("aten::item", 4100, 20)
+r:op("aten::_local_scalar_dense", 4105, 10)
+t.is(#load(r):sync().reads, 1, "a read would wait on a card, gloo or not")
 local waits = p:sync()
 t.is({ #waits, waits[1].why, waits[1].what, waits[1].waited, waits[1].idle },
     { 1, "collective", "gloo:all_reduce", 2000000, 0 }, "the wait, for which no device was idle")
@@ -52,7 +57,7 @@ t.ok(by.collectives.advice:find "traces of all ranks together", "of one rank, wh
 
 -- The thread does something else when it ends: it has not waited. Nor has one whose next op begins
 -- long after it.
-local r = step(4040)
+r = step(4040)
 r:op("aten::exp", 2100, 1940)
 t.is(#load(r):sync(), 0, "an op that goes on beside it is no wait")
 r = made.trace { no_device = true }

@@ -116,11 +116,18 @@ static int l_waits(lua_State *L) {
     return 1;
 }
 
+/* Whether a device ran something: the host itself runs collectives such as gloo's. */
+static bool has_device(const gp_usage *u) {
+    for (int i = 0; i < u->nstreams; i++)
+        if (!u->stream[i].stream->dev->vt->on_host) return true;
+    return false;
+}
+
 /* usage.reads(prof) -> list of what would wait for a card; empty where a device ran something: then
  * what lies on the host lies there with a card, too */
 static int l_reads(lua_State *L) {
     const gp_usage *u = push_usage(L);
-    if (u->nwork) lua_newtable(L);
+    if (has_device(u)) lua_newtable(L);
     else push_waits(L, u, GP_REC_READ);
     return 1;
 }

@@ -130,13 +130,24 @@ local function show(given, prof, several)
     io.stderr:write(text)
 end
 
+-- The profile of all ranks' files; of the first alone, which is said, where they do not make one.
+local function load(files)
+    if #files == 1 then return command.load(files[1]), 1 end
+    local ok, prof = pcall(gpush.profile.load, files)
+    if ok then return prof, #files end
+    if not tostring(prof):find "no ranks of one job" then return command.files(prof) end
+    command.say("the %d ranks ran no step at the same time, so they make no record of one job; \z
+        what follows is of the first of them alone", #files)
+    return command.load(files[1]), 1
+end
+
 -- Shows and writes what was recorded; whether all of it worked.
 local function deliver(given, files, world)
-    local prof = command.load(#files > 1 and files or files[1])
+    local prof, ranks = load(files)
     if not prof then return false end
     if #files < world then command.say("%d of %d ranks were recorded", #files, world) end
     io.stdout:flush()
-    if not given["--tap"] then show(given, prof, #files > 1) end
+    if not given["--tap"] then show(given, prof, ranks > 1) end
     for option, method in pairs { ["--html"] = "report", ["--save"] = "save" } do
         if given[option] then
             local ok, message = pcall(prof[method], prof, given[option])

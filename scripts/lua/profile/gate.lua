@@ -16,14 +16,17 @@ local M = {}
 
 M.names = { "waits", table.unpack(COUNTS) }
 
--- The waits by line; of a record without a device those that would be waits on a card.
+-- The waits by line; of a record without a device those that would be waits on a card. Whether
+-- the host waits for a collective is a matter of time, as when another rank is late.
 local function waits_of(prof)
     local sync, texts, list = prof:sync(), {}, {}
     for _, rows in ipairs { sync, sync.reads } do
         for _, row in ipairs(rows) do
-            list[#list + 1] = { file = row.file, line = row.line or 0, why = row.why,
-                text = lines.text_of(texts, row), what = row.what, times = row.count,
-                advice = row.advice, region = row.region }
+            if row.why ~= "collective" then
+                list[#list + 1] = { file = row.file, line = row.line or 0, why = row.why,
+                    text = lines.text_of(texts, row), what = row.what, times = row.count,
+                    advice = row.advice, region = row.region }
+            end
         end
     end
     return list

@@ -109,6 +109,15 @@ t.is(k.kernels, { { name = "s16816gemm", count = 1, device_ns = 300000, shortest
     registers = 64, shared_memory = 4096, tensor_cores = true } }, "as the trace has it")
 t.is({ k.streams[1].busy_ns, k.launches[1].delay_ns, k.tensor_core_ns }, { 300000, 5000, 300000 },
     "its stream and its launch")
+local bare = made.trace() -- a kernel that no call launched
+bare:kernel("gemm", 20, 300)
+local unlaunched <const> = assert(io.open(folder .. "/bare.json", "w"))
+unlaunched:write(bare:text())
+unlaunched:close()
+local none = answer("no verdict", "analyze --json " .. folder .. "/bare.json").verdict
+t.is({ none.cause, none.untold ~= nil, none.causes[1].cause, none.causes[1].unknown,
+    none.causes[1].worth_ns, none.causes[1].share }, { nil, true, "kernels", true },
+    "whose causes are worth what nobody knows")
 local other <const> = folder .. "/other.json"
 os.execute(("cp '%s' '%s'"):format(path, other))
 answer("two ranks", ("analyze --json %s %s"):format(path, other))

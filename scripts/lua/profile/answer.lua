@@ -105,7 +105,12 @@ local function verdict(list)
         { "busy_ns", "busy" } })
     out.causes = rows(list, CAUSE)
     for i, row in ipairs(list) do
-        if row.unknown then out.causes[i].worth_ns, out.causes[i].share = nil, nil end
+        -- without a verdict nothing was replayed, but where it would be one of bounds
+        local told = not list.untold or list.untold == "bound"
+        local known = told and not row.unknown
+        if not known then
+            out.causes[i].worth_ns, out.causes[i].share, out.causes[i].unknown = nil, nil, true
+        end
     end
     return out
 end

@@ -196,7 +196,8 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
         return buf;
     }
     double amount = c->which ? row->moved : row->ops;
-    int64_t ns = c->self ? row->self[c->which] : row->total[c->which];
+    bool timed = c->which <= GP_DEV; /* which is another number for what has no time */
+    int64_t ns = !timed ? 0 : c->self ? row->self[c->which] : row->total[c->which];
     int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
     switch (c->kind) {
     case TEXT: break;

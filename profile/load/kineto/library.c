@@ -69,9 +69,10 @@ static frame read_frame(const char *name) {
 /* Whether f is of the file, the folder or the type `where`. */
 static bool is_of(const frame *f, const char *where) {
     size_t n = strlen(where);
-    if (!n || where[n - 1] != '/') {
+    if (!n) return !f->where.n;
+    if (where[n - 1] != '/') {
         if (f->where.n < n || memcmp(f->where.p + f->where.n - n, where, n) != 0) return false;
-        return f->where.n == n || (n && f->where.p[f->where.n - n - 1] == '/');
+        return f->where.n == n || f->where.p[f->where.n - n - 1] == '/';
     }
     if (f->where.n > n && !memcmp(f->where.p, where, n)) return true;
     const char *at = f->where.n ? memmem(f->where.p, f->where.n, where, n) : NULL;

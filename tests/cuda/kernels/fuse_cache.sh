@@ -55,8 +55,8 @@ for ((i = 0; i < 3000; i++)); do
 done
 grep -q interrupted "$work/1"
 tap_ok $? "Ctrl-C ends a program that waits for NVRTC" "$(cat "$work/1")"
-rm "$work/waits"
 wait $!
+rm "$work/waits"
 unset GPUSH_FAKE_NVRTC_WAITS
 tap_is "$(code) $(run)" "0 1 0 0 nil" "and the end of the program does not"
 

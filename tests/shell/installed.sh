@@ -55,6 +55,7 @@ mv libgpush_blas.so "$in/lib/gpush/"
 mkdir other
 for lib in libstdc++.so.6 libdnnl.so.2; do
     ldd "$in/lib/gpush/libgpush_blas.so" | grep -qF "$lib" || { tap_skip "$lib is a part of this build"; continue; }
+    [ "$lib$GPUSH_SAN" = "$lib" ] || { tap_skip "a sanitizer's program needs it to start"; continue; }
     echo cut >"other/$lib"
     got=$(LD_LIBRARY_PATH=/none:$here/other:/etc doctor | grep -A1 '^!!  BLAS')
     [[ $got == *"$here/other/$lib: file too short"$'\n'*"  LD_LIBRARY_PATH brings that file: take $here/other out of it" ]]

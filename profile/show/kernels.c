@@ -108,21 +108,21 @@ static void add(const gp_prof *p, gp_row *row, const gp_rec *r) {
     if (ns > row->longest) row->longest = ns;
 }
 
+/* Whether work i of the list is of another row than the one before it. */
+static bool begins_row(const gp_rec *const *work, int i) {
+    return !i || name_of(work[i - 1]) != name_of(work[i]) || work[i - 1]->kind != work[i]->kind;
+}
+
 bool gp_kernel_rows(const gp_prof *p, gp_rows *rows, int more) {
     int n, made = 0;
     const gp_rec **work = gather(p, &n);
     if (!work) return false;
-    for (int i = 0; i < n; i++) {
-        const gp_rec *last = i ? work[i - 1] : NULL;
-        made += !last || name_of(last) != name_of(work[i]) || last->kind != work[i]->kind;
-    }
+    for (int i = 0; i < n; i++) made += begins_row(work, i);
     gp_row *row = realloc(rows->row, (size_t)(made + more) * sizeof *row);
     if (!row) return free(work), false;
     rows->row = row;
     for (int i = 0; i < n; i++) {
-        const gp_rec *last = i ? work[i - 1] : NULL;
-        bool same = last && name_of(last) == name_of(work[i]) && last->kind == work[i]->kind;
-        if (!same) rows->row[rows->n++] = (gp_row){0};
+        if (begins_row(work, i)) rows->row[rows->n++] = (gp_row){0};
         add(p, &rows->row[rows->n - 1], work[i]);
     }
     for (int i = 0; i < rows->n; i++)

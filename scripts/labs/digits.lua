@@ -89,7 +89,7 @@ local function read_pictures(file)
     return x:to "f32", y - y:min() + 1
 end
 
-local ok, x, y = true, nil, nil
+local ok, x, y = true
 if opt.data then ok, x, y = pcall(read_pictures, opt.data) else x, y = draw_digits(opt.count) end
 if not ok then refuse("--data %s: %s", opt.data, x) end
 local classes = y:max():item()

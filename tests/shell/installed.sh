@@ -134,7 +134,7 @@ rm -r clone/scripts/{labs,python/gpush_record}
 clone/build/default/gpush doctor 2>&1 | grep -qxF "                 git -C $here/clone checkout -- scripts/labs/ scripts/lua/nearest.lua scripts/python/gpush_record/ && cmake --build $here/clone/build/default --target ship"
 tap_ok $? "and several folders: other files keep their edits" "$(clone/build/default/gpush doctor 2>&1 | grep -A1 ' files ')"
 mkdir cut && : >cut/libstdc++.so.6
-got=$(LD_LIBRARY_PATH=cut clone/build/default/gpush doctor 2>&1 | grep '^!!')
+got=$(LD_LIBRARY_PATH="cut" clone/build/default/gpush doctor 2>&1 | grep '^!!')
 case $got in *cannot*) [[ $got != *string* ]]; tap_ok $? "an error has no place in the doctor's own text" "$got" ;; *) tap_skip "libstdc++ is a part of this build" ;; esac
 rm -r clone
 

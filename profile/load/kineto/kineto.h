@@ -134,7 +134,7 @@ enum { KINETO_PRINTS = 4 };
 int gp_kineto_printing(int so_far, const char *op);
 /* What such a frame, of Python or a library, does for the script ("queue.get"), as frames.def has
  * it; NULL: nothing of that. Static. */
-const char *gp_kineto_library(const char *frame);
+const char *gp_kineto_library(const char *name);
 /* What is used first in such a frame, "first use: torch.compile"; NULL: nothing. Static. */
 const char *gp_kineto_first_use(const char *frame);
 /* Whether an event of that name is a step of the profiler's schedule. */

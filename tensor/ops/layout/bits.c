@@ -24,7 +24,7 @@ static bool resize(const gp_array *x, int64_t from, int64_t to, gp_shape *s, int
         if (x->numel && s->dim[i] != 1 && stride[i] * from % to)
             return gp_fail("bitcast: the elements of dim %d lie %lld bytes apart, no whole number "
                            "of %lld",
-                           i + 1, (long long)(stride[i] * from), (long long)to);
+                           i + 1, (long long)stride[i] * from, (long long)to);
         stride[i] = stride[i] * from / to;
     }
     return true;

@@ -138,8 +138,9 @@ static bool keep(texts *t, gp_json *j) {
 }
 
 static bool keep_text(texts *t, char *text, size_t size, const char *file) {
+    if (!text) return false;
     gp_json j = {.start = text, .at = text, .end = text + size, .file = file};
-    return text && keep(t, &j);
+    return keep(t, &j);
 }
 
 /* j: the file's beginning. */

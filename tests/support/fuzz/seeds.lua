@@ -40,6 +40,14 @@ stacks:raw('{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7
     "ts": 9, "args": {"Total Allocated": 5, "Bytes": 5, "Device Id": 0, "Device Type": 1}}')
 stacks:raw('{"ph": "M", "name": "thread_name", "pid": 7, "tid": 7, "args": {"name": "n"}}')
 write("trace", "stacks", stacks:text())
+-- One as JAX writes it, and its first half.
+local jax <const> = [[{"displayTimeUnit": "ns", "traceEvents": [
+{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
+{"ph": "M", "pid": 7, "name": "process_name", "args": {"name": "/host:CPU"}},
+{"ph": "X", "pid": 7, "tid": 5, "ts": 3, "dur": 4, "name": "cuLaunchKernel", "args": {"correlation_id": "7"}},
+{"ph": "X", "pid": 1, "tid": 13, "ts": 10, "dur": 9, "name": "fusion", "args": {"correlation_id": "7"}}]}]]
+write("trace", "jax", jax)
+write("trace", "jax_cut", jax:sub(1, #jax // 2))
 local recorded = profile.run({ stack = true, memory = true, shapes = true }, function()
     profile.region("r", function() return ones(2, { device = "sim" }):sum():item() end)
 end)

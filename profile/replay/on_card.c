@@ -159,7 +159,8 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
         return gp_card_kernel(c->w->card,
                               &(gp_cost){.bytes = 2.0 * (double)command->rec->bytes, .passes = 1});
     if (command->rec->kind == GP_REC_MOVED)
-        return gp_card_copy(c->w->card, (double)command->rec->bytes, !c->queued[i].pageable);
+        return gp_card_copy(c->w->card, (double)command->rec->bytes, !c->queued[i].pageable,
+                            gp_rec_direction(command->rec));
     if (i > 0 && op && op_of(c, i - 1, &before) == op) return (gp_card_time){0};
     uint64_t took = command->end - command->rec->t0;
     if (gp_is_collective(command)) {

@@ -173,7 +173,8 @@ static uint64_t duration(const pass *p, int i) {
     const gp_command *c = &p->t->command[i];
     uint64_t ns = c->end - c->rec->t0;
     if (is_pinned(p, i)) {
-        gp_card_time of = gp_card_copy(p->t->p->card, (double)c->rec->bytes, true);
+        gp_card_time of =
+            gp_card_copy(p->t->p->card, (double)c->rec->bytes, true, gp_rec_direction(c->rec));
         ns = of.fixed + of.work;
     }
     if (p->scales) ns = scaled(ns, gp_on_card_scale(p->t->p, p->costs, c, p->w->card));

@@ -336,12 +336,16 @@ What labs took on real cards, as [their report](../tests/gpu/REPORT.md) has it, 
 on the modelled card with a host whose ops take as long as `x + y` in that card's table there, 7.8
 and 6.2 us. Of a host more was not measured, so gpush prints no bound for these times.
 
-- gathernd: one `gather_nd` took the host 28 us, of which nothing else tells, so the lab draws no
+- gathernd: what a number's copy takes was read from traces of an H100, and judged here on the H200.
+  One `gather_nd` took the host 28 us, of which nothing else tells, so the lab draws no
   ratio. Nor does masked_loss: its steps were timed within a profile and beside a loader, whose time
   was not measured. The same step in the benchmark, without both, is modelled at batch 32 and
   multiplied by 8: without the waits it is faster by 1.04 and 1.05 times, measured 1.12 and 1.08.
 - fork_wait: what a recurrent gradient reaches of its bound was fitted on the two rows with
   backward, so these agree; of the rows between them, 9.6 and 6.1 ms, the model gives 9.69 and 5.96.
+  Without backward it was fitted on one after the other and both. Farthest off are four models
+  at the same time: the modelled card is as full of four streams as of eight, the H100 was not.
+  Nothing else that was measured tells why.
 ]]
 local ORIGIN <const> = [[
 ## The pairs

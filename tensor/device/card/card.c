@@ -197,10 +197,13 @@ gp_card_time gp_card_kernel(const gp_card *card, const gp_cost *cost) {
     return time_of(card, longer(card, cost, share(r.bytes), share(r.ops)), cost->passes, r);
 }
 
-gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned) {
+gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned, gp_copy_kind kind) {
     double rate = card->figure[pinned ? GP_FIGURE_pinned : GP_FIGURE_pageable];
     reached r = reached_by(card, pinned ? GP_FAMILY_pinned : GP_FAMILY_pageable, GP_u8);
-    return time_of(card, 1e9 * bytes / (rate * share(r.bytes)), 1, r);
+    gp_card_time t = time_of(card, 1e9 * bytes / (rate * share(r.bytes)), 1, r);
+    uint64_t least = kind == GP_COPY_D2H ? whole(1e9 * card->figure[GP_FIGURE_down]) : 0;
+    if (t.fixed < least) t.fixed = least;
+    return t;
 }
 
 uint64_t gp_host_times(enum gp_host_figure seconds, double n) {

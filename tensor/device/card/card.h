@@ -6,6 +6,7 @@
 #define GP_CARD_H
 
 #include "tensor/cost.h"
+#include "tensor/device/device.h"
 
 /* Figures of a card, in bytes, operations and seconds. */
 typedef enum gp_figure {
@@ -55,7 +56,7 @@ double gp_card_copy_scale(const gp_card *from, const gp_card *to, double bytes, 
 /* The least that it can be of a kernel, whatever limits that on `from`; of the same card 1. */
 double gp_card_least_scale(const gp_card *from, const gp_card *to);
 /* A copy over the bus, from or to pinned memory or other. */
-gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned);
+gp_card_time gp_card_copy(const gp_card *card, double bytes, bool pinned, gp_copy_kind kind);
 
 /* The host's rates, of cards.def. */
 enum gp_host_figure {

@@ -328,7 +328,7 @@ void gp_model_graph_end(void) {
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *host, uint64_t id) {
     gp_released none = {.n = 0};
-    gp_card_time time = gp_card_copy(&card, (double)bytes, !host || host->pinned);
+    gp_card_time time = gp_card_copy(&card, (double)bytes, !host || host->pinned, kind);
     gp_array to = {.data = dst, .ndim = 1, .dim = {(int64_t)bytes}, .stride = {1}};
     to.numel = to.dim[0], to.dtype = GP_u8;
     if (kind != GP_COPY_D2H && !host_has(s, "copy", &(const gp_array *){&to}, 1)) return false;

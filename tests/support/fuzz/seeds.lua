@@ -44,8 +44,10 @@ write("trace", "stacks", stacks:text())
 local jax <const> = [[{"displayTimeUnit": "ns", "traceEvents": [
 {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
 {"ph": "M", "pid": 7, "name": "process_name", "args": {"name": "/host:CPU"}},
-{"ph": "X", "pid": 7, "tid": 5, "ts": 3, "dur": 4, "name": "cuLaunchKernel", "args": {"correlation_id": "7"}},
-{"ph": "X", "pid": 1, "tid": 13, "ts": 10, "dur": 9, "name": "fusion", "args": {"correlation_id": "7"}}]}]]
+{"ph": "X", "pid": 7, "tid": 5, "ts": 3, "dur": 4, "name": "cuLaunchKernel",
+  "args": {"correlation_id": "7"}},
+{"ph": "X", "pid": 1, "tid": 13, "ts": 10, "dur": 9, "name": "fusion",
+  "args": {"correlation_id": "7"}}]}]]
 write("trace", "jax", jax)
 write("trace", "jax_cut", jax:sub(1, #jax // 2))
 local recorded = profile.run({ stack = true, memory = true, shapes = true }, function()

@@ -97,8 +97,9 @@ static double modelled(const gp_card *card, const char *text, bool *bound) {
     for (char *one; (one = strtok_r(rest, ";", &rest));) {
         bool pinned = !strncmp(one, "pinned ", 7), pageable = !strncmp(one, "pageable ", 9);
         gp_cost cost = pinned || pageable ? (gp_cost){0} : cost_of(one);
-        gp_card_time t = pinned || pageable ? gp_card_copy(card, atof(strchr(one, ' ')), pinned)
-                                            : gp_card_kernel(card, &cost);
+        gp_card_time t = pinned || pageable
+                             ? gp_card_copy(card, atof(strchr(one, ' ')), pinned, GP_COPY_H2D)
+                             : gp_card_kernel(card, &cost);
         us += 1e-3 * (double)(t.fixed + t.work);
         *bound |= t.at_least;
     }

@@ -25,9 +25,11 @@ struct gp_alloc {
     gp_device *dev;
     pthread_mutex_t lock;
     gp_cache cache;
-    gp_storage *pending; /* freed, but another stream may still use them */
-    gp_storage live;     /* ring of live large blocks */
-    gp_mem_stats stats;  /* but for `cached` and `limit`, which are the cache's */
+    gp_storage *pending;  /* freed, but another stream may still use them */
+    int foreign;          /* of pending: their owners want them back soon */
+    gp_storage *returned; /* foreign memory that none uses any more */
+    gp_storage live;      /* ring of live large blocks */
+    gp_mem_stats stats;   /* but for `cached` and `limit`, which are the cache's */
 };
 
 void (*gp_alloc_collect)(void);
@@ -65,6 +67,19 @@ static void release_foreign(gp_storage *st) {
     gp_cache_end(st);
 }
 
+/* Gives memory back to its owners. Without the lock: an owner may wait for another thread, as
+ * Python's do, and that one for the lock. */
+static void give_returned(gp_alloc *al) {
+    gp_lock(&al->lock);
+    gp_storage *list = al->returned;
+    al->returned = NULL;
+    gp_unlock(&al->lock);
+    for (gp_storage *st = list, *next; st; st = next) {
+        next = st->next;
+        release_foreign(st);
+    }
+}
+
 /* With the lock held: moves pending blocks that every stream is done with to their lists. */
 static void reap(gp_alloc *al) {
     for (gp_storage **p = &al->pending; *p;) {
@@ -74,7 +89,7 @@ static void reap(gp_alloc *al) {
             continue;
         }
         *p = st->next;
-        if (st->size_class < 0) release_foreign(st);
+        if (st->size_class < 0) st->next = al->returned, al->returned = st, al->foreign--;
         else gp_cache_give(&al->cache, st);
     }
 }
@@ -98,6 +113,7 @@ void gp_alloc_flush(gp_device *dev) {
         al->stats.flushes++;
     }
     gp_unlock(&al->lock);
+    give_returned(al);
 }
 
 bool gp_alloc_release(gp_device *dev, const char *what) {
@@ -131,6 +147,7 @@ static gp_storage *after_trim(gp_alloc *al, gp_stream *s, int size_class, size_t
     if (!st && all) st = gp_cache_add(&al->cache, s, size_class, bytes);
     if (!st && !all && idle(al->dev)) st = add_after_trim(al, s, size_class, bytes);
     gp_unlock(&al->lock);
+    if (!all) give_returned(al);
     return st;
 }
 
@@ -261,7 +278,9 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     if (small) return begin_life(small, s, size_class, bytes);
     gp_lock(&al->lock);
     gp_storage *st = reuse_cached(al, s, size_class, bytes);
-    if (!st && al->pending) reap(al), st = reuse_cached(al, s, size_class, bytes);
+    bool reaps = al->pending && (!st || al->foreign);
+    if (reaps) reap(al);
+    if (reaps && !st) st = reuse_cached(al, s, size_class, bytes);
     if (!st) {
         int64_t keep = al->stats.peak > cache_floor ? al->stats.peak : cache_floor;
         if (al->cache.cached > keep && idle(dev)) gp_cache_trim(&al->cache, keep);
@@ -276,7 +295,9 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
         gp_lock(&al->lock);
     }
     account(al, st);
+    bool owed = al->returned != NULL;
     gp_unlock(&al->lock);
+    if (owed) give_returned(al);
     return begin_life(st, s, size_class, bytes);
 }
 
@@ -295,9 +316,9 @@ gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
     return st;
 }
 
-/* Events on the streams that used st besides its own, in *out; NULL if none is needed. False when
- * there was no memory for them and the wait in their place was refused: then it is unknown when the
- * block is free. */
+/* Events on the streams that used st besides its own, with that where its memory is foreign, in
+ * *out; NULL if none is needed. False when there was no memory for them and the wait in their place
+ * was refused: then it is unknown when the block is free. */
 static bool other_uses(gp_storage *st, gp_event ***out) {
     gp_device *dev = st->dev;
     gp_event **events = NULL;
@@ -305,7 +326,8 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
     bool known = true;
     for (int i = 0; i < dev->nstreams; i++) {
         gp_stream *s = dev->streams[i];
-        if (!(st->used_by >> i & 1) || !dev->vt->busy(s)) continue;
+        bool own = s == st->stream && st->size_class < 0; /* its queue orders no outsider */
+        if (!(st->used_by >> i & 1 || own) || !dev->vt->busy(s)) continue;
         if (!events) events = calloc(65, sizeof *events);
         if (events && (events[n] = dev->vt->event_record(s, false))) n++;
         else if (!gp_wait(s, GP_WHY_alloc, "free")) known = false;
@@ -319,7 +341,7 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
  * cannot be known, it stays. */
 static void foreign_free(gp_storage *st) {
     gp_alloc *al = st->dev->alloc;
-    if (st->used_by && !other_uses(st, &st->events)) return;
+    if ((st->used_by || st->stream->async) && !other_uses(st, &st->events)) return;
     if (!st->events) {
         release_foreign(st);
         return;
@@ -327,6 +349,7 @@ static void foreign_free(gp_storage *st) {
     gp_lock(&al->lock);
     st->next = al->pending;
     al->pending = st;
+    al->foreign++;
     gp_unlock(&al->lock);
 }
 

@@ -13,11 +13,11 @@ ignore = {
 -- What gpush adds to Lua's globals beside ops, whose names scripts/dev/lint gives.
 read_globals = {
     "alive", "amp", "autocast", "capture", "checkpoint", "clock", "compare", "current_stream",
-    "data", "deterministic", "empty_cache", "enable_grad", "fft", "fork", "fuse", "fuse_compile",
-    "gpush", "grad", "help", "image", "imshow", "is_tensor", "is_terminal", "json", "linalg",
-    "manual_seed", "memory", "nn", "no_grad", "npy", "npz", "ops", "optim", "plot", "profile",
-    "progress", "reset_peak", "safetensors", "stream", "synchronize", "tensor", "threads", "timeit",
-    "wait",
+    "data", "deterministic", "empty_cache", "enable_grad", "fft", "fork", "from_dlpack", "fuse",
+    "fuse_compile", "gpush", "grad", "help", "image", "imshow", "is_tensor", "is_terminal",
+    "json", "linalg", "manual_seed", "memory", "nn", "no_grad", "npy", "npz", "ops", "optim",
+    "plot", "profile", "progress", "reset_peak", "safetensors", "stream", "synchronize",
+    "tensor", "threads", "timeit", "to_dlpack", "wait",
 }
 globals = { "cuda", "sim", "sync" } -- have settings: sync.mode = "error"
 exclude_files = { "tests/bindings/syntax.lua" } -- a @ b is tensor syntax

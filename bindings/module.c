@@ -150,6 +150,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_print(L);
     gp_lua_open_terminal(L);
     gp_lua_open_data(L);
+    gp_lua_open_dlpack(L);
     gp_lua_open_json(L);
     gp_lua_open_autograd(L);
     gp_lua_open_nan(L);

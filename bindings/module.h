@@ -20,6 +20,7 @@ void gp_lua_open_random(lua_State *L);
 void gp_lua_open_print(lua_State *L);
 void gp_lua_open_terminal(lua_State *L);
 void gp_lua_open_data(lua_State *L);
+void gp_lua_open_dlpack(lua_State *L);
 void gp_lua_open_json(lua_State *L);
 /* For the shell: math.* and string.format of the state accept one-element tensors as numbers, and
  * os.exit first calls registry["gpush.end"] with whether its status is a success, if that is set;

@@ -122,6 +122,10 @@ typedef struct gp_device_vt {
     bool (*event_done)(gp_event *);
     bool (*event_drain)(gp_event *);             /* as drain, for a place in the queue */
     bool (*event_wait)(gp_stream *, gp_event *); /* the stream, not the host, waits */
+    /* The queue of another library on the same device, as DLPack names it (a cudaStream_t), waits
+     * for what s has queued so far, or the other way round. False with a message. NULL: others have
+     * no queues there. */
+    bool (*order_outside)(gp_stream *s, uintptr_t queue, bool first);
     double (*event_time)(
         gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
     void (*event_free)(gp_event *);

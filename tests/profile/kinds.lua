@@ -149,11 +149,11 @@ local SHOWN <const> = set [[timeit compare sync.report sync.lines sync.events sy
 -- clock gives seconds of no work, progress the clock's time of a loop.
 local SILENT <const> = set [[ alive autocast capture clock clone cuda_setting current_stream
     default_device default_dtype deterministic devices diverge elementwise empty_cache enable_grad
-    fork fuse
-    fuse_compile get_autocast_dtype get_rng_state grad heatmap help hist imshow inference
+    fork from_dlpack
+    fuse fuse_compile get_autocast_dtype get_rng_state grad heatmap help hist imshow inference
     is_autocast_enabled is_grad_enabled is_tensor is_terminal manual_seed memory no_grad ops plot
     printoptions progress promote_types reduction reset_peak set_rng_state stream synchronize tensor
-    terminal threads wait
+    terminal threads to_dlpack wait
     sync.allow sync.async sync.baseline sync.error sync.finish sync.off sync.reset sync.selftest
     profile.record_function profile.region profile.start sim.cards sim.measured ]]
 local ops, composites = gpush.ops(), debug.getregistry()["gpush.composites"]

@@ -68,6 +68,7 @@ local functions = {
     ["event.synchronize"] = "queued and current_stream 'sim':record():synchronize()",
     ["event.elapsed"] = "first:elapsed(queued and current_stream 'sim':record())",
     synchronize = "queued and synchronize 'sim'", wait = "wait(fork(matmul, large, large))",
+    to_dlpack = "stream 'cpu':use(matmul, large, large):to_dlpack()",
     ["npy.save"] = "npy.save(file, vector(1))",
     ["npz.save"] = "npz.save(file, {x = vector(1)})",
     ["safetensors.save"] = "safetensors.save(file, {x = vector(1)})",

@@ -26,12 +26,13 @@ prof = profile.run(function() end)
 recording = profile.schedule {}
 st = stream "sim"
 event = st:record()
+capsule = x:to_dlpack()
 set = data.TensorDataset(ones(4))
 loader = data.Loader { set }
 text = "text"
 local own = { print = 1, x = 1, opt = 1, schedule = 1, plateau = 1, linear = 1, list = 1,
     recurrent = 1, norm = 1, prof = 1, recording = 1,
-    st = 1, event = 1, set = 1, loader = 1, text = 1, own = 1 }
+    st = 1, event = 1, capsule = 1, set = 1, loader = 1, text = 1, own = 1 }
 -- of objects: their fields
 local fields = { "dataset", "defaults", "help", "param_groups", "place", "sig", "state" }
 for _, name in ipairs(fields) do fields[name] = true end
@@ -70,7 +71,8 @@ end
 
 for _, before in ipairs { "x:", "x.", "opt:", "opt.", "schedule:", "plateau:", "linear:", "list:",
     "recurrent:", "norm:", "prof:",
-    "recording:", "st:", "event:", "set:", "loader:", "loader.", "text:", "sync.", "profile.",
+    "recording:", "st:", "event:", "capsule:", "set:", "loader:", "loader.", "text:", "sync.",
+    "profile.",
     "cuda.", "data.", "data.transforms.",
     "optim.", "optim.lr.", "nn.", "nn.init.", "nn.utils.", "nn.Module.", "linalg.", "fft.",
     "autograd.", "nan.", "gpush.", "json.",

@@ -30,7 +30,7 @@ $mend" "$1"
 for folder in lua/command lua/nn/module lua/help python/gpush_record labs lua/report; do gone "without $folder" "$folder/" "$folder"; done
 gone "without one file" labs/svd.lua labs/svd.lua
 gone "without two of a folder" "labs/svd.lua, labs/text.lua" labs/svd.lua labs/text.lua
-gone "without python" "python/gpush_record/, python/sitecustomize.py" python
+gone "without python" "python/, python/gpush_record/" python
 mv "$share/python" kept
 tap_is "$("$in/bin/gpush" record x.py 2>&1)" \
     "gpush record: cannot record: $share/python/sitecustomize.py is missing; gpush doctor says how to bring it back" "record says so, too"

@@ -378,6 +378,7 @@ static const gp_device_vt vt = {
     .event_done = gp_cuda_event_done,
     .event_drain = event_drain,
     .event_wait = gp_cuda_event_wait,
+    .order_outside = gp_cuda_order_outside,
     .event_time = gp_cuda_event_time,
     .event_free = gp_cuda_event_free,
     .observe = gp_cuda_observe,

@@ -197,6 +197,7 @@ void gp_cuda_sync_clock(gp_device *dev);
 gp_event *gp_cuda_event_record(gp_stream *s, bool timed);
 bool gp_cuda_event_done(gp_event *e);
 bool gp_cuda_event_wait(gp_stream *s, gp_event *e);
+bool gp_cuda_order_outside(gp_stream *s, uintptr_t queue, bool first);
 double gp_cuda_event_time(gp_event *e);
 void gp_cuda_event_free(gp_event *e);
 

@@ -195,6 +195,20 @@ bool gp_cuda_event_wait(gp_stream *s, gp_event *e) {
     return true;
 }
 
+bool gp_cuda_order_outside(gp_stream *s, uintptr_t queue, bool first) {
+    if (!gp_device_alive(s->dev, "wait")) return false;
+    gp_cuda_enter(s->dev);
+    cudaStream_t own = (cudaStream_t)gp_cuda_queue(s)->stream, other = (cudaStream_t)queue;
+    void *event = need_event(s->dev, false);
+    if (!event) return false;
+    cudaError_t err = cudaEventRecord((cudaEvent_t)event, first ? other : own);
+    if (err == cudaSuccess) err = cudaStreamWaitEvent(first ? own : other, (cudaEvent_t)event, 0);
+    release_event(s->dev, false, event);
+    if (err != cudaSuccess) return gp_cuda_call_ok(s->dev, (int)err, "a stream of another library");
+    if (first) gp_cuda_queued(s, false);
+    return true;
+}
+
 double gp_cuda_event_time(gp_event *e) {
     cuda_base *base = ((cuda_event *)e)->base;
     float ms;

@@ -53,6 +53,8 @@ checkpoint.save: save store write model weight training best
 checkpoint.load: load restore resume model weight state_dict
 npy: load store read write file numpy array
 npz: load store file numpy several
+to_dlpack: dlpack numpy pytorch cupy jax python share memory export interoperate
+from_dlpack: dlpack numpy pytorch cupy jax python share memory import from_numpy
 npy.save: save store write file numpy tensor disk convert
 npy.load: load read file numpy tensor disk
 safetensors: load store weight huggingface pth

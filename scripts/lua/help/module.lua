@@ -278,6 +278,24 @@ npy.save | npy.save(file, x) (see npy.load)
     waits: for x
     > local f = os.tmpname() npy.save(f, tensor{1, 2}) local x = npy.load(f) os.remove(f) return x
     --> tensor({1, 2}, i64 2 cpu)
+to_dlpack | to_dlpack(x, [versioned=true], [stream]) (see from_dlpack, detach)
+    x's memory for another library of the process, without a copy: a capsule, which owns it until
+    from_dlpack or capsule:pointer() takes it over. Either side may free its tensor first. What the
+    other writes is in x at once, unseen by backward; the simulated device has no such memory.
+    options: versioned: by DLPack 1.0; false: by the older form; stream: on cuda the other's stream,
+        which then waits in the host's place: 1 the legacy default one, 2 the per-thread one, or its
+        address; -1: none
+    waits: for x, where its work is queued and no stream is given
+    > local c <close> = ones(2):to_dlpack() return from_dlpack(c)
+    --> tensor({1.0, 1.0}, f32 2 cpu)
+from_dlpack | from_dlpack(capsule or address, [versioned], [stream], [copy]) (see to_dlpack)
+    A tensor over the memory of another library, which frees its own once the last view of that
+    tensor is gone. An address that was refused is still the caller's.
+    options: versioned: of an address: true for DLPack 1.0, also if not given, false for the older
+        form; stream: on cuda the other's stream, after whose work gpush's comes, 1 if not given;
+        copy: true: a copy; false: an error in place of one; if not given, one is made of memory
+        that may only be read
+    > from_dlpack(tensor({1, 2}):to_dlpack()) --> tensor({1, 2}, i64 2 cpu)
 npz (see npy, safetensors)
     NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = x}).
 npz.load | npz.load(file, [max_bytes=4294967296]) (see npz.save)

@@ -117,6 +117,9 @@ register_hook | x:register_hook(fn) (see backward, retain_grad)
     > local x = ones(2):requires_grad_(); x:register_hook(function(g)
     > return g * 10 end); x:sum():backward() return x.grad
     --> tensor({10.0, 10.0}, f32 2 cpu)
+capsule.pointer | capsule:pointer() (see to_dlpack)
+    The address of the DLPack tensor, an integer, for another language. Whoever takes it calls the
+    tensor's deleter once; the capsule is empty.
 stream.use | stream:use([fn, …]) (see stream, current_stream)
     Ops of this thread go to the stream until the value is closed, local _ <close> = s:use(), or
     while fn runs.

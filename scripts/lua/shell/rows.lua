@@ -322,6 +322,8 @@ np.linalg.norm(X, **) = linalg.norm(X, **)
 torch.adjoint(X) = X.mH
 torch.slice_scatter(X, SRC, DIM, START, END) = slice_scatter(X, SRC, DIM, START, END)
 torch.broadcast_shapes(A, B) = broadcast_tensors{zeros(A), zeros(B)}[1].shape
+torch.__dlpack__(V) = V:to_dlpack()
+torch.__dlpack_device__(V) = V.device
 torch.promote_types(A, B) = (zeros(0, {dtype = A}) + zeros(0, {dtype = B})).dtype
 torch.result_type(A, B) = (A + B).dtype
 torch.chain_matmul(A, B) = A:matmul(B)

@@ -14,6 +14,7 @@ S.objects = {
     tensor = "leaf():sum()", stream = "stream 'sim'", event = "stream('sim'):record()",
     profile = "prof", module = "nn.Linear(2, 3)",
     optimizer = "sgd()", schedule = "optim.lr.StepLR(sgd(), 2)",
+    capsule = "to_dlpack(f(2))",
     loader = "data.Loader{data.TensorDataset(f(4, 2))}", gradscaler = "scaler()",
 }
 
@@ -44,6 +45,7 @@ S.apart = {
     ["profile:folded"] = "tests/profile/export.lua",
     ["profile:speedscope"] = "tests/profile/export.lua",
     ["profile:report"] = "tests/profile/report.lua",
+    ["tensor:to_dlpack"] = "the tensor requires a gradient; g.to_dlpack is the same",
     ["g.clone"] = "a method", ["module:cuda"] = "no CUDA device here",
     ["tensor:cuda"] = "no CUDA device here", ["profile.stop"] = "a profile must be running",
     ["profile:free"] = "the others need the profile",
@@ -65,6 +67,7 @@ S.calls = {
     ["g.capture"] = "nop", ["g.diverge"] = "double, {f(2)}",
     ["g.elementwise"] = "'T x', 'T z', 'z = x'", ["g.reduction"] = "'T x', 'T y', 'x', 'a + b'",
     ["g.promote_types"] = "'f16', 'f32'",
+    ["g.to_dlpack"] = "f(2)", ["g.from_dlpack"] = "to_dlpack(f(2))",
     ["g.grad"] = "w:sum(), w",
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",
     ["g.manual_seed"] = "1", ["g.no_grad"] = "nop", ["g.set_rng_state"] = "get_rng_state()",

@@ -2,6 +2,7 @@
  * the order of work on both sides. */
 #include "tensor/io/dlpack.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -91,12 +92,12 @@ static bool order_fits(const char *what, const gp_device *dev, gp_dl_order order
 static bool wait_for_all(gp_storage *st) {
     gp_device *dev = st->dev;
     if (dev->vt->on_host)
-        return gp_host_ready(st, GP_WHY_copy, EXPORT) &&
-               gp_host_may_write(st, GP_WHY_copy, EXPORT) && gp_order_host_write(st, EXPORT);
+        return gp_host_ready(st, GP_WHY_explicit, EXPORT) &&
+               gp_host_may_write(st, GP_WHY_explicit, EXPORT) && gp_order_host_write(st, EXPORT);
     for (int i = 0; i < dev->nstreams; i++) {
         gp_stream *s = dev->streams[i];
         bool uses = s == st->stream || s == st->last_writer || st->used_by >> i & 1;
-        if (uses && !gp_wait(s, GP_WHY_copy, EXPORT)) return false;
+        if (uses && !gp_wait(s, GP_WHY_explicit, EXPORT)) return false;
     }
     return gp_failure_none(st);
 }
@@ -172,14 +173,19 @@ void *gp_dl_export(gp_tensor *x, bool versioned, gp_dl_order order) {
 
 /* ---- import ---- */
 
+/* Whether the page of p belongs to this process; true where the system does not say. */
+static bool has_page(uintptr_t p, size_t page) {
+    unsigned char in_memory;
+    return !mincore((void *)(p & ~(page - 1)), page, &in_memory) || errno != ENOMEM;
+}
+
 /* Whether that is memory of this process. A number that was mistyped is seldom; no more is known of
  * an address. */
 static bool is_mapped(const void *p, size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = (uintptr_t)p & ~(page - 1), last = ((uintptr_t)p + bytes - 1) & ~(page - 1);
-    unsigned char in_memory;
-    return p && (uintptr_t)p % sizeof(void *) == 0 && last >= first &&
-           !mincore((void *)first, page, &in_memory) && !mincore((void *)last, page, &in_memory);
+    uintptr_t first = (uintptr_t)p;
+    return p && first % sizeof(void *) == 0 && first <= UINTPTR_MAX - bytes &&
+           has_page(first, page) && has_page(first + bytes - 1, page);
 }
 
 /* The tensor in *managed, where it can be followed. */

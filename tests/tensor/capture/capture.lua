@@ -129,6 +129,8 @@ for _, dev in ipairs { "cpu", "sim" } do
             w.grad = w.grad * 2
         end, "reads a gradient", "a gradient that is read, then replaced")
         t.error(capture(function() return {} end), "result 1 is a table", "a table")
+        local gives = capture(function() return g.zeros(2):to_dlpack() end)
+        t.error(gives, "to_dlpack: a captured function cannot read", "memory that is given away")
     end
 
     -- ---- what changes between calls ----

@@ -31,13 +31,22 @@ _rename = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.
 _given = []  # capsules that nobody has taken over so far, as far as is known
 
 
+def _references(given, i):
+    capsule, _ = given[i]
+    return sys.getrefcount(capsule)
+
+
+_ALONE = _references([(object(), False)], 0)  # of what only the list holds
+
+
 def _sweep():
     """Frees what refused capsules hold: a destructor in Python could hide the refusal's error."""
     for i in reversed(range(len(_given))):
+        alone = _references(_given, i) <= _ALONE
         capsule, versioned = _given[i]
         if not _is(capsule, NAMES[versioned]):
             del _given[i]
-        elif sys.getrefcount(capsule) <= 3:  # the list's tuple, `capsule`, the argument
+        elif alone:
             at = _pointer(capsule, NAMES[versioned])
             deleter = ctypes.c_void_p.from_address(at + DELETER[versioned]).value
             _rename(capsule, USED[versioned])

@@ -69,7 +69,8 @@ local function floats(...) return string.pack("<" .. ("f"):rep(select("#", ...))
 local six = floats(1, 2, 3, 4, 5, 6)
 local function import(options, arguments)
     options.bytes = options.bytes or six
-    return from_dlpack(peer.make(options), arguments)
+    arguments = arguments or options.older and { versioned = false }
+    return from_dlpack(peer.make(options), arguments or nil)
 end
 t.is(import { shape = { 2, 3 } }:tolist(), { { 1.0, 2.0, 3.0 }, { 4.0, 5.0, 6.0 } },
     "without strides: row-major")
@@ -89,6 +90,43 @@ t.is(import { shape = { 2 }, device = 3 }.device, "cpu", "page-locked memory is 
 t.is(import { shape = { 2 }, minor = 7, flags = 2 }:tolist(), { 1.0, 2.0 },
     "of a later minor version")
 t.is((import { shape = { 2 } }:requires_grad_() * 2):sum():item(), 6.0, "a leaf like any other")
+collect()
+peer.deleted()
+
+-- Any layout: each element is what Lua reads at its place in the memory.
+local formats = { { "f", 2, 32 }, { "d", 2, 64 }, { "i8", 0, 64 }, { "i4", 0, 32 }, { "i2", 0, 16 },
+    { "b", 0, 8 }, { "B", 1, 8 } }
+local place = {}
+for i = 0, 255 do place[i + 1] = string.char(i % 200 // 2 + 1) end
+place = table.concat(place)
+math.randomseed(7)
+local function nested(format, first, shape, strides, d)
+    if d > #shape then return (string.unpack("<" .. format, place, first + 1)) end
+    local list, size = {}, string.packsize(format)
+    for i = 1, shape[d] do
+        list[i] = nested(format, first + (i - 1) * strides[d] * size, shape, strides, d + 1)
+    end
+    return list
+end
+local wrong = {}
+for n = 1, 300 do
+    local format, code, bits = table.unpack(formats[math.random(#formats)])
+    local size, shape, strides, reach = bits // 8, {}, {}, 0
+    for d = 1, math.random(0, 4) do
+        shape[d], strides[d] = math.random(3), math.random(0, 4)
+        reach = reach + (shape[d] - 1) * strides[d]
+    end
+    if (reach + 1) * size <= #place then
+        local offset = math.random(0, #place // size - reach - 1) * size
+        local y = import { bytes = place, code = code, bits = bits, shape = shape,
+            strides = strides, byte_offset = offset, older = n % 2 == 0 and 1 or nil }
+        local want = nested(format, offset, shape, strides, 1)
+        if not rawequal(y.ndim, #shape) or not tensor(want, { dtype = y.dtype }):equal(y) then
+            wrong[#wrong + 1] = n
+        end
+    end
+end
+t.is(wrong, {}, "300 layouts")
 collect()
 peer.deleted()
 

@@ -71,10 +71,13 @@ u += 5
 check(str(x) == "tensor({5.0, 5.0, 5.0, 5.0}, f32 4 cpu)", "and PyTorch gpush's")
 check(torch.utils.dlpack.from_dlpack(d.Tensor(x).__dlpack__()).tolist() == [5.0] * 4,
       "a capsule of the older form")
+held = d.Tensor(x).__dlpack__()
+again = np.from_dlpack(d.Tensor(x))
+check(torch.utils.dlpack.from_dlpack(held).tolist() == [5.0] * 4, "a capsule that is kept for a while")
 check(np.from_dlpack(d.Tensor(x), copy=True).ctypes.data != u.data_ptr(), "a copy")
 
 # Who is first.
-x = u = None
+x = u = again = held = None
 base = in_use()
 x = gpush.zeros(1 << 20)
 u = torch.from_dlpack(d.Tensor(x))
@@ -105,7 +108,8 @@ thread.start(), thread.join()
 check(in_use() == base, "on another thread")
 
 # What is refused is freed, too.
-raises("NumPy has no bf16", "nsupported", lambda: np.from_dlpack(d.Tensor(gpush.zeros(1 << 20).bfloat16(gpush.zeros(1 << 20)))))
+half = lua.table(dtype="bf16")
+raises("NumPy has no bf16", "nsupported", lambda: np.from_dlpack(d.Tensor(gpush.zeros(1 << 20, half))))
 d._sweep()
 check(in_use() == base, "and holds nothing")
 raises("a negative stride", "stride of dim 1 is -1", d.to_gpush, gpush, np.arange(3)[::-1])
@@ -126,5 +130,5 @@ while read -r line; do
     [[ $line != not\ * ]]
     tap_ok $? "$line" "$line"
 done < <("$python" checks.py 2>&1)
-tap_is "$tap_count" 25 "all of them ran"
+tap_is "$tap_count" 26 "all of them ran"
 tap_done

@@ -364,6 +364,7 @@ static void open_state(lua_State *L, int args) {
     gp_lua_open_state(L, args & HAS_PLAIN ? GP_LUA_PLAIN : GP_LUA_SYNTAX);
     gp_shell_watch_clock(L);
     gp_shell_watch_end(L);
+    gp_shell_open_attend(L);
 }
 
 /* Under a limit of address space: lets OpenMP and oneDNN take at the start what they keep, since

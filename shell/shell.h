@@ -40,6 +40,9 @@ void gp_shell_reports(void);
 /* Keeps the first line of an error's message, for the other ranks of a job. */
 void gp_shell_keep_error(const char *text);
 
+/* registry["gpush.attend"], for commands that run another program (attend.c). May raise. */
+void gp_shell_open_attend(lua_State *L);
+
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
 /* Appends to the message on top of the stack, a syntax error, the source line (on a terminal), and

@@ -57,9 +57,12 @@ local function checked(option, kind, value)
     if not value then
         return nil, ("%s needs %s"):format(option, type(kind) == "string" and kind or "a value")
     end
-    if type(kind) == "string" then return value end
+    if type(kind) == "string" then
+        if value ~= "" then return value end
+        return nil, ("%s: expected %s, got ''"):format(option, kind)
+    end
     if math.type(kind) == "integer" then
-        local n = math.tointeger(tonumber(value))
+        local n = value:find "^%d+$" and math.tointeger(tonumber(value))
         if n and n >= kind then return n end
         return nil, ("%s: expected an integer of at least %d, got '%s'"):format(option, kind, value)
     end

@@ -31,6 +31,19 @@ if command -v setpriv >/dev/null; then
     for _ in $(seq 200); do [ "$(ranks_left)" = 0 ] && break; sleep 0.1; done
     tap_is "$(ranks_left)" 0 "SIGTERM of gpush run ends its ranks"
 else tap_skip "there is no setpriv"; fi
+# Ranks that answer it come to their end, which the command waits for.
+cat >saves.lua <<'END'
+dist.preempted()
+io.open("ready" .. dist.rank, "w"):close()
+repeat local stop = dist.preempted() until stop
+io.open("saved" .. dist.rank, "w"):close()
+END
+"$GPUSH_BUILD/gpush" run -n 2 --restarts 3 "$PWD/saves.lua" >out 2>err </dev/null &
+command=$!
+for _ in $(seq 200); do [ -e ready0 ] && [ -e ready1 ] && break; sleep 0.1; done
+kill -TERM $command
+wait $command
+tap_is "$(echo saved*) $(grep -c restart err)" "saved0 saved1 0" "which waits for ranks that save, and starts none again"
 "$GPUSH_BUILD/gpush" run -n 99999999 long.lua >out 2>err
 tap_ok $((! $?)) "more ranks than any job has"
 says "expected a number of processes, 1 to 65536, got '99999999'" "are refused"

@@ -151,6 +151,11 @@ for option in --help -h; do
     tap_ok $? "$option tells the options and doctor" "$help"
 done
 tap_is "$("$gpush" help)" "$("$gpush" --help)" "gpush help is gpush --help"
+for command in record mcp analyze fit run; do
+    tap_is "$("$gpush" help $command)" "$("$gpush" $command --help)" "gpush help $command is gpush $command --help"
+done
+[[ $("$gpush" help profile) == *$'\nthe command: gpush profile --help' ]]
+tap_ok $? "of a command that is a topic, too, both are named"
 got=$("$gpush" help out of memory 2>err)
 tap_is "$? $(cat err)" "0 " "gpush help searches for words"
 grep -q '^memory ' <<<"$got"

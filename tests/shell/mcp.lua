@@ -34,6 +34,13 @@ t.is(#a, 4, "a notification has no answer")
 t.is(a[1].result.protocolVersion, "2024-11-05", "the client's version, if it is known")
 t.is(a[3].result.protocolVersion, "2025-06-18", "else the latest")
 t.is(a[2].id, "two", "ids come back")
+for id, back in pairs { ["9007199254740993"] = "9007199254740993",
+    ["-9223372036854775808"] = "-9223372036854775808", ["1e1"] = "10", ["0"] = "0",
+    ["null"] = "null", ['""'] = '""' } do
+    local line = ('{"jsonrpc": "2.0", "id": %s, "method": "ping"}'):format(id)
+    local pipe <close> = assert(io.popen(("echo '%s' | %s/gpush mcp"):format(line, build)))
+    t.is(pipe:read "l", ('{"id":%s,"jsonrpc":"2.0","result":{}}'):format(back), "the id " .. id)
+end
 local names = {}
 for i, tool in ipairs(a[2].result.tools) do
     names[i] = tool.name
@@ -59,6 +66,10 @@ for _, name in ipairs(names) do
 end
 local r = ask(question("kernels", { files = { path }, limit = 1 }))[1].result.structuredContent
 t.is(#r.kernels .. r.kernels[1].name, "1gemm", "a limit")
+for _, one in ipairs { "1.0", "1e0", "10e-1" } do
+    r = ask((question("kernels", { files = { path }, limit = 77 }):gsub("77", one)))[1].result
+    t.is(#r.structuredContent.kernels, 1, one .. " is the integer 1 in JSON")
+end
 r = ask(question("compare", { before = path, after = path }))[1].result.structuredContent
 t.ok(r.before.waits == 1 and r.after.wall_ns == whole.wall_ns and r.changes, "compare")
 r = ask(question("verdict", { files = { folder .. "/none" } }))[1].result
@@ -88,13 +99,22 @@ t.is(code "7", -32600, "a number")
 t.is(code '{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600, "another version")
 t.is(code '{"jsonrpc": "2.0", "id": {"a": 1}, "method": "ping"}', -32600, "an id that is none")
 t.is(code '{"jsonrpc": "2.0", "id": 1, "method": "files/delete"}', -32601, "no method")
-t.is(code '{"jsonrpc": "2.0", "id": 1, "method": ["ping"]}', -32601, "a method that is no text")
+t.is(code '{"jsonrpc": "2.0", "id": 1, "method": ["ping"]}', -32600, "a method that is no text")
+t.is(code '{"jsonrpc": "2.0", "id": 1, "method": null}', -32600, "null as the method")
+t.is(code '{"jsonrpc": "2.0", "id": 1}', -32600, "neither a method nor an answer")
+t.is(code '{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, "true as the id")
+t.is(code '{"jsonrpc": "2.0", "id": false, "method": "ping"}', -32600, "false as the id")
+t.is(code '{"jsonrpc": "2.0", "id": 12345678901234567890, "method": "ping"}', -32600,
+    "an id that would not come back unchanged")
 t.is(code '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": 3}', -32602, "parameters")
 t.is(code(question "delete"), -32602, "no question")
 t.is(code(question("verdict", { files = {} })), -32602, "no file")
 t.is(code(question("verdict", { files = "x" })), -32602, "a file that is no list")
 t.is(code(question("verdict", { files = { path }, html = "x.html" })), -32602, "another argument")
-t.is(code(question("ops", { files = { path }, limit = 1e9 })), -32602, "a limit")
+for _, limit in ipairs { 1e9, 1e300, 0, -1, 10.5, true, "10" } do
+    t.is(code(question("ops", { files = { path }, limit = limit })), -32602, "limit " ..
+        tostring(limit))
+end
 t.is(code('"' .. ("x"):rep(3 << 20) .. '"'), -32600, "a message of three million bytes")
 t.is(select(3, os.execute(build .. "/gpush mcp now </dev/null 2>/dev/null")), 2, "an argument")
 t.done()

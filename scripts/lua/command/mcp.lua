@@ -8,7 +8,10 @@ local gpush = require "gpush"
 local command = require "command_line"("mcp", [[
 usage: gpush mcp
 Answers questions about profiles and traces of torch.profiler for an assistant, by the Model Context
-Protocol on standard input and output. An assistant starts it by itself, with this as its command.
+Protocol on standard input and output. An assistant starts it by itself; its settings name this as
+the command: {"mcpServers": {"gpush": {"command": "gpush", "args": ["mcp"]}}}.
+The questions are verdict, waits, ops, kernels, devices, critical_path, compare and analyze, each of
+files that it names. They are read, and nothing is changed.
 ]], {})
 local answer, is_regular = require "profile.answer", require "is_regular"
 local json = gpush.json
@@ -113,10 +116,16 @@ local function list()
     return { tools = tools }
 end
 
+-- The integer that a number of JSON is, however it is written: 10, 10.0 or 1e1; nil: none.
+local function integer(value)
+    return type(value) == "number" and math.tointeger(value)
+end
+
 -- What is wrong with an argument's value; nil: nothing.
 local function wrong(value, form)
     if form == LIMIT then
-        local fine = math.type(value) == "integer" and value >= 1 and value <= MOST
+        local n = integer(value)
+        local fine = n and n >= 1 and n <= MOST
         return not fine and ("expected an integer from 1 to %d"):format(MOST)
     end
     if form ~= FILES then return type(value) ~= "string" and "expected text" end
@@ -149,6 +158,7 @@ local function call(params)
     local asked = params.arguments or {}
     if type(asked) ~= "table" then refuse(PARAMS, "arguments: expected an object") end
     check(asked, question[3])
+    asked.limit = integer(asked.limit)
     local ok, result = pcall(question[4], asked)
     if not ok then
         return { isError = true, content = { { type = "text", text = command.plain(result) } } }
@@ -177,6 +187,10 @@ local function reply(message)
     if type(message) ~= "table" or message.jsonrpc ~= "2.0" then
         refuse(INVALID, "expected a message of JSON-RPC 2.0")
     end
+    local answers = message.result ~= nil or message.error ~= nil
+    if type(message.method) ~= "string" and not answers then
+        refuse(INVALID, "method: expected text")
+    end
     if message.id == nil or message.method == nil then return nil end
     local method = methods[message.method]
     if not method then refuse(METHOD, "there is no method '%s'", tostring(message.method)) end
@@ -185,17 +199,33 @@ local function reply(message)
     return { jsonrpc = "2.0", id = message.id, result = method(params) }
 end
 
+-- What a line says. Numbers of more than 64 bits are JSON, but could not be given back unchanged.
+local function decoded(line)
+    local ok, message = pcall(json.decode, line)
+    if ok then return message end
+    local text = command.plain(message)
+    refuse((text:find("too big integer", 1, true) or text:find("real number overflow", 1, true))
+        and INVALID or PARSE, "%s", text)
+end
+
+-- A message's id, to be given back with its answer.
+local function checked_id(id)
+    local fine = type(id) == "string" or type(id) == "number" or id == json.null
+    if not fine then refuse(INVALID, "id: expected text or a number") end
+    return integer(id) or id
+end
+
 local function answer_line(line, bytes)
     local id = json.null
     local ok, result = pcall(function()
         if bytes > LONGEST then
             refuse(INVALID, "a message has %d bytes (expected at most %d)", bytes, LONGEST)
         end
-        local read, message = pcall(json.decode, line)
-        if not read then refuse(PARSE, "%s", command.plain(message)) end
-        local given = type(message) == "table" and message.id
-        if type(given) == "table" then refuse(INVALID, "id: expected text or a number") end
-        id = given or id
+        local message = decoded(line)
+        if type(message) == "table" and message.id ~= nil then
+            id = checked_id(message.id)
+            message.id = id
+        end
         return reply(message)
     end)
     if not ok then

@@ -71,8 +71,15 @@ local function program(given, args, at)
     return table.concat(words, " ")
 end
 
--- Runs the program with gpush's folder in front; its exit status, as a shell gives it.
-local function run(given, line, folder)
+-- Removes a folder once it is closed, or this process is gone, however that ends.
+local function remover(folder)
+    return io.popen(("exec $(command -v setsid) sh -c %s >/dev/null 2>&1"):format(quoted(
+        "trap '' HUP INT TERM; cat; rm -rf " .. quoted(folder))), "w")
+end
+
+-- Runs the program with gpush's folder in front; its exit status, as a shell gives it, and how
+-- it ended (shell/attend.c). It does not inherit that file.
+local function run(given, line, folder, file)
     local words = { "skip=" .. (given["--skip"] or 10), "steps=" .. (given["--steps"] or 3) }
     if given["--seconds"] then words[3] = "seconds=" .. given["--seconds"] end
     for _, option in ipairs { "stacks", "shapes", "memory" } do
@@ -80,13 +87,12 @@ local function run(given, line, folder)
     end
     -- Without Kineto's log, which says on stderr that it has begun and ended. The program ends when
     -- gpush does.
-    local _, how, code = os.execute(([[
+    return require "registry"["gpush.attend"](([[
 export PYTHONPATH=%s"${PYTHONPATH:+:$PYTHONPATH}" GPUSH_RECORD_DIR=%s GPUSH_RECORD=%s
 export KINETO_LOG_LEVEL="${KINETO_LOG_LEVEL:-99}"
 end_with_gpush=$(command -v setpriv) && end_with_gpush="$end_with_gpush --pdeathsig TERM"
 exec $end_with_gpush %s]]):format(quoted(dir:gsub("/[^/]*$", "") .. "/python"), quoted(folder),
-        quoted(table.concat(words, " ")), line))
-    return how == "signal" and 128 + code or code
+        quoted(table.concat(words, " ")), line), file)
 end
 
 -- ---- what was recorded ----
@@ -162,6 +168,7 @@ local args = table.pack(...)
 local given, at = command.read(args)
 if not given then return at end
 if not args[at] then return command.refuse "expected a program" end
+if args[at] == "" then return command.refuse "expected a program, got ''" end
 if not command.may_write(given, { "--html", "--save", "--baseline", "--junit" },
     { table.unpack(args, at) }) or not command.may_check(given) then
     return false
@@ -179,10 +186,15 @@ local line = program(given, args, at)
 if not line then return false end
 local folder = lines_of "mktemp -d"[1]
 if not folder then return command.files "cannot make a folder for temporary files" end
-local status = run(given, line, folder)
-local files, world = recorded(folder)
+local removes <close> = remover(folder)
+local status, how = run(given, line, folder, removes)
+local files, world = {}, 0
+if how ~= "killed" then files, world = recorded(folder) end
 local fine = #files > 0 and deliver(given, files, world)
-if #files == 0 then say_why(folder, status) end
-os.execute("rm -rf " .. quoted(folder))
+if how == "killed" then
+    command.say "a second signal came: the program was killed, and what it recorded is not shown"
+elseif #files == 0 then
+    say_why(folder, status)
+end
 if status ~= 0 then require "registry"["gpush.status"] = status end
 return fine and status == 0

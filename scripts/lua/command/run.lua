@@ -49,14 +49,16 @@ local function read(args)
     return given
 end
 
+local function whole(text) return text and text:find "^%d+$" and math.tointeger(tonumber(text)) end
+
 -- Whether N is a number of processes and there is a script; else the reason.
 local function wrong(given)
-    local n = math.tointeger(tonumber(given["-n"]))
+    local n = whole(given["-n"])
     if not given["-n"] then return "-n N is missing: how many processes" end
     if not n or n < 1 or n > MOST then
         return ("-n: expected a number of processes, 1 to %d, got '%s'"):format(MOST, given["-n"])
     end
-    local restarts = math.tointeger(tonumber(given["--restarts"] or 0))
+    local restarts = whole(given["--restarts"] or "0")
     if not restarts or restarts < 0 then
         return ("--restarts: expected a number from 0, got '%s'"):format(given["--restarts"])
     end
@@ -151,9 +153,11 @@ local job = line(output "command -v setpriv" ~= "" and "setpriv --pdeathsig TERM
 -- ended (143) by a signal is not started again. Its status is this program's.
 local restarts = tonumber(given["--restarts"] or 0)
 for again = 0, restarts do
-    local ok, how, code = os.execute(("export GPUSH_RESTARTS=%d && %s"):format(again, job))
-    if ok then return true end
-    if how == "signal" then code = 128 + code end
-    if code == 130 or code == 143 or how == "signal" or again == restarts then os.exit(code) end
+    local code, how, asked = debug.getregistry()["gpush.attend"](
+        ("export GPUSH_RESTARTS=%d && %s"):format(again, job))
+    if code == 0 then return true end
+    if code == 130 or code == 143 or asked or how ~= "exit" or again == restarts then
+        os.exit(code)
+    end
     say("the job has failed (exit code %d); restart %d of %d", code, again + 1, restarts)
 end

@@ -195,6 +195,7 @@ class Recorder:
     # ---- time ----
 
     def _after(self, seconds, function):
+        seconds = min(seconds, threading.TIMEOUT_MAX)
         self.timer = threading.Timer(seconds, in_main_thread, [function])
         self.timer.daemon = True
         self.timer.start()

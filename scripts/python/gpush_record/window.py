@@ -1,8 +1,8 @@
 """The recorded steps: torch.profiler around them, and every way in which they can end.
 
 The profiler warms up during one step, which it leaves out, and then records. The window also ends
-where the program does: at its exit, in os._exit, at SIGTERM where the program does not handle it,
-or where the program starts a profiler of its own, of which there can be one.
+where the program does: at its exit, in os._exit, at SIGTERM or SIGHUP where the program does not
+handle it, or where the program starts a profiler of its own, of which there can be one.
 """
 
 import os
@@ -92,6 +92,8 @@ class Window:
             schedule=_warm_up_first,
             **_sync_events(),
         )
+        self.closing = False
+        self.ended_by = None  # a signal
         self.profile.start()
         self._guard()
 
@@ -124,30 +126,37 @@ class Window:
         """Ends the recording, once, and hands it on if there is one."""
         if not self.open:
             return
-        self.open = False
-        self._release()
-        self.waited = self.without_processor()
-        self.profile.stop()
-        self.done(self.profile if self.recording else None, self.recorded())
+        self.open, self.closing = False, True
+        os._exit = self.exit
+        self.own.window = None
+        try:
+            self.waited = self.without_processor()
+            self.profile.stop()
+            self.done(self.profile if self.recording else None, self.recorded())
+        finally:
+            self.closing = False
+            self._release_signals()
+            self._end_by_signal()
 
     # ---- other ends ----
 
     def _guard(self):
         self.exit = os._exit
-        self.handles_term = (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-        )
         os._exit = self._exits
         self.own.window = self
-        if self.handles_term:
-            signal.signal(signal.SIGTERM, self._terminated)
+        self.signals = []  # which this handles
+        if threading.current_thread() is threading.main_thread():
+            ends = signal.SIGTERM, signal.SIGHUP
+            self.signals = [each for each in ends if signal.getsignal(each) == signal.SIG_DFL]
+        for each in self.signals:
+            signal.signal(each, self._terminated)
 
-    def _release(self):
-        os._exit = self.exit
-        self.own.window = None
-        if self.handles_term and signal.getsignal(signal.SIGTERM) == self._terminated:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    def _release_signals(self):
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for each in self.signals:
+            if signal.getsignal(each) == self._terminated:
+                signal.signal(each, signal.SIG_DFL)
 
     def _exits(self, status):
         self.close()
@@ -159,10 +168,21 @@ class Window:
         self.close()
 
     def _terminated(self, number, frame):
-        self.close()
-        os.kill(os.getpid(), number)
+        """A signal came, which ends the program once what is recorded is kept."""
+        self.ended_by = number
+        if not self.closing:
+            self.close()
+            self._end_by_signal()
+
+    def _end_by_signal(self):
+        """Ends the program where a signal came, also while the recording was ended."""
+        if self.ended_by:
+            self._release_signals()
+            os.kill(os.getpid(), self.ended_by)
 
     def forked(self):
         """In a child process: the window is the parent's."""
         self.open = False
-        self._release()
+        os._exit = self.exit
+        self.own.window = None
+        self._release_signals()

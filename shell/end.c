@@ -27,10 +27,10 @@ void gp_shell_keep_error(const char *text) {
 /* ---- the standard files ---- */
 
 /* One that is closed would be the next file that is opened, which prints would go into: it becomes
- * one that cannot be used either. */
+ * one that cannot be used either, and which programs that are started find closed. */
 static void hold_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        int other_way = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        int other_way = (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC;
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", other_way) != fd) return;
     }
 }

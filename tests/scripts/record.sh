@@ -9,6 +9,12 @@ says "nothing was recorded: the program did not import torch" "and why nothing w
 echo 'print("fine")' >fine.py
 record fine.py
 tap_is "$status|$out" "1|fine" "a success that recorded nothing is 1"
+for closed in '>&-' '<&-' '2>&-'; do
+    eval "python3 seven.py $closed" >out 2>err
+    alone="$?|$(<out)"
+    eval "\"$gpush\" record seven.py $closed" >out 2>err
+    tap_is "$?|$(<out)" "$alone" "a program with $closed"
+done
 record -m fine
 tap_is "$out" fine "-m runs a module"
 record -- sh -c 'exit 3'
@@ -48,12 +54,26 @@ tap_is "$out" $'own sitecustomize False\nTrue' "the user's sitecustomize is foun
 PATH=/nonexistent "$gpush" record fine.py 2>err
 tap_is "$?|$(grep -c 'no python3 here' err)" "1|1" "no Python at all"
 
+printf '%s\n' 'try: import torch' 'except ImportError: print("without")' >optional.py
+if python3 -c 'import torch' 2>/dev/null; then
+    tap_skip "this python3 has torch"
+else
+    record optional.py
+    tap_is "$status|$out" "1|without" "a Python without torch"
+    says "nothing was recorded: $(python3 -c 'import sys; print(sys.executable)') has no torch: activate the environment" "which is named"
+fi
 mkdir -p made/torch
 echo 'import torch; print("fine")' >imports.py
 echo '__version__ = "1.13.1"' >made/torch/__init__.py
 PYTHONPATH=made record imports.py
 tap_is "$status|$out" "1|fine" "an old PyTorch"
 says "PyTorch 1.13.1 is older than 2.0, which is needed" "which is said"
+printf '%s\n' 'import importlib.util, sys' 'importlib.util.find_spec("torch")' 'import torch' >asks.py
+PYTHONPATH=made record asks.py
+says "PyTorch 1.13.1 is older than 2.0" "torch is seen where it was looked for before it was imported, as transformers does"
+printf '%s\n' 'import sys' 'try: import torch' 'except ImportError: sys.path.append("made")' 'import torch' >second.py
+record second.py
+says "PyTorch 1.13.1 is older than 2.0" "and where it was found at the second time"
 printf '%s\n' '__version__ = "2.4.0"' 'class autograd: kineto_available = staticmethod(lambda: False)' >made/torch/__init__.py
 PYTHONPATH=made record imports.py
 says "this build of PyTorch 2.4.0 has no Kineto, its profiler" "a build without Kineto"

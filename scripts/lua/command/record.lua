@@ -11,6 +11,8 @@ usage: gpush record [options] train.py [args]
 Runs a PyTorch program unchanged, or a command that starts it, as in -- torchrun train.py. Some of
 its steps are recorded by torch.profiler; at the end the verdict on them follows on stderr. A step
 ends where an optimizer has stepped; in a program without one, where a module is called again.
+Python is the first python3 in PATH, as an activated environment's; -- .venv/bin/python train.py
+names another.
   -m module      run a module, as python -m does
   --skip N       leave out the first N steps; 10
   --steps N      record N steps; 3
@@ -102,7 +104,11 @@ local function say_why(folder, status)
     local notes = lines_of("sort -u " .. quoted(folder) .. "/note-*")
     if #notes == 0 then notes = lines_of("cat " .. quoted(folder) .. "/idle") end
     if #notes == 0 then
-        if #lines_of("ls " .. quoted(folder) .. "/python") == 0 then
+        local without = lines_of("cat " .. quoted(folder) .. "/no-torch")[1]
+        if without then
+            notes[1] = without .. ": activate the environment that has it, or name its Python: \z
+                gpush record -- /path/to/python train.py"
+        elseif #lines_of("ls " .. quoted(folder) .. "/python") == 0 then
             notes[1] = "no Python started that loads gpush's package (python -I, -E and -S do not)"
         elseif status > 128 then
             notes[1] = ("signal %d ended the program before"):format(status - 128)

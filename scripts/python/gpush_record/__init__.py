@@ -12,22 +12,23 @@ import sys
 
 
 class _AfterImport:
-    """A finder that knows no module; it calls `ready` once torch's own loader has run it."""
+    """A finder that knows no module. Once torch's own loader has run it, `ready` is called, and the
+    finder is gone; until then a program may ask where torch is. `missing`: it is nowhere."""
 
-    def __init__(self, ready):
-        self.ready = ready
+    def __init__(self, ready, missing):
+        self.ready, self.missing = ready, missing
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return None
-        sys.meta_path.remove(self)
-        for finder in list(sys.meta_path):
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
             if spec is not None:
                 if spec.loader is not None:
                     self._call_after(spec.loader)
                 return spec
+        self.missing()
         return None
 
     def _call_after(self, loader):
@@ -36,7 +37,9 @@ class _AfterImport:
         def exec_module(module):
             loader.exec_module = run
             run(module)
-            self.ready()
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self.ready()
 
         loader.exec_module = exec_module
 
@@ -46,4 +49,4 @@ def watch():
     from gpush_record.recorder import Recorder
 
     recorder = Recorder()
-    sys.meta_path.insert(0, _AfterImport(recorder.torch_is_there))
+    sys.meta_path.insert(0, _AfterImport(recorder.torch_is_there, recorder.no_torch))

@@ -70,6 +70,10 @@ class Recorder:
         if self._rank_of_environment() is not None:
             self._touch("ranked")
 
+    def no_torch(self):
+        """The program looks for torch, which is not installed here."""
+        self._write("no-torch", f"{sys.executable} has no torch")
+
     def torch_is_there(self):
         """torch has been imported: begin to count, or note why not."""
         atexit.register(self.at_exit)
@@ -299,9 +303,13 @@ class Recorder:
         if self.wrote or self.child:
             return
         name = f"note-{os.getpid()}" if self.reason or self.kind else "idle"
+        self._write(name, self.reason or self._why_no_step())
+
+    def _write(self, name, text):
+        """Writes a file of the folder."""
         try:
             with open(os.path.join(self.folder, name), "w") as note:
-                note.write(self.reason or self._why_no_step())
+                note.write(text)
         except OSError:
             pass  # gpush record is over: nobody reads it
 

@@ -244,17 +244,22 @@ local function say_checks(checks)
     end
 end
 
---- Whether the profile passes the checks that --baseline asks for; true without it.
-function M.check(prof, given)
+--- Whether the profile passes the checks that --baseline asks for; true without it. by_time: it is
+--- of a span of time, which is no step.
+function M.check(prof, given, by_time)
     local path = given["--baseline"]
     if not path then return true end
     local gate = require "profile.gate"
     local file = not given["--update"] and io.open(path)
     if file then file:close() end
+    local note
     local ok, checks = pcall(function()
         local found = gate.measure(prof)
+        if by_time then found.steps = nil end
         if not file then return gate.write(path, found) end
-        local list = gate.check(found, gate.read(path), given["--fail-on"])
+        local kept = gate.read(path)
+        local list = gate.check(found, kept, given["--fail-on"])
+        note = gate.note(found, kept)
         if given["--junit"] then gate.junit(given["--junit"], list) end
         return list
     end)
@@ -263,6 +268,7 @@ function M.check(prof, given)
         M.say("wrote %s", path)
         return true
     end
+    if note then M.say("%s", note) end
     if given["--tap"] then io.stdout:write(gate.tap(checks)) else say_checks(checks) end
     for _, check in ipairs(checks) do ok = ok and check.ok end
     return ok

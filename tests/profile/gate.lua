@@ -12,11 +12,12 @@ local function read(name)
     return file:read "a"
 end
 
--- A step: a kernel, a copy of that many bytes, and as many reads of lines as asked for; `names`:
--- the file's lines, which a frame of Python's calls.
+-- As many kernels, a copy of that many bytes, and reads of the lines that are listed; in as many
+-- steps, of a rank.
 local function trace(name, o)
-    local r = made.trace()
+    local r = made.trace { rank = o.rank }
     r:whole(0, 1000)
+    for i = 1, o.steps or 0 do r:region("ProfilerStep#" .. i, 50 * i, 50) end
     for i = 1, o.kernels do
         r:op("aten::add", 20 * i, 10)
         r:kernel("add", 20 * i + 12, 5, r:call("cudaLaunchKernel", 20 * i + 2, 5))
@@ -108,6 +109,57 @@ status, out, err = analyze("first.json", "--fail-on time")
 t.ok(status == 2 and err:find("got 'time'", 1, true), "what there is not", err)
 status, out, err = analyze("first.json", "--json --tap")
 t.is(status, 2, "one output at a time")
+
+-- A record of more steps is compared by step: 2 reads, 3 kernels and 1000 bytes a step.
+trace("one.json", { steps = 1, kernels = 3, bytes = 1000, reads = { 5, 6 } })
+t.is((analyze("one.json", "--update")), 0, "the baseline of a step")
+trace("two.json", { steps = 2, kernels = 6, bytes = 2000, reads = { 5, 6, 5, 6 } })
+status, out, err = analyze "two.json"
+t.is(status .. out, "0" .. [[
+ok 1 - waits: 4 in 2 steps, at most 2 in 1 step
+ok 2 - launches: 6 in 2 steps, at most 3 in 1 step
+ok 3 - copies: 1 in 2 steps, at most 1 in 1 step
+ok 4 - bytes: 2000 in 2 steps, at most 1000 in 1 step
+1..4
+]], "two steps have twice as much")
+trace("two.json", { steps = 2, kernels = 7, bytes = 2001, reads = { 5, 6, 5, 6, 6 } })
+status, out, err = analyze "two.json"
+t.is(status .. out:gsub("1 step: [^\n]+", "1 step"), "1" .. ([[
+not ok 1 - waits: 5 in 2 steps, at most 2 in 1 step
+# %s/train.py:6: aten::item, 3 in 2 steps instead of 1 in 1 step
+not ok 2 - launches: 7 in 2 steps, at most 3 in 1 step
+ok 3 - copies: 1 in 2 steps, at most 1 in 1 step
+not ok 4 - bytes: 2001 in 2 steps, at most 1000 in 1 step
+1..4
+]]):format(folder), "or more")
+t.is((analyze("two.json", "--update")), 0, "the baseline of two steps")
+trace("one.json", { steps = 1, kernels = 4, bytes = 1000, reads = { 5 } })
+status, out, err = analyze "one.json"
+t.ok(status == 1 and out:find("not ok 2 - launches: 4 in 1 step, at most 7 in 2 steps", 1, true),
+    "one step may have half as much", out)
+status, out, err = analyze "first.json"
+t.ok(err:find("the record has no steps: what was counted is compared as it is", 1, true),
+    "a record without steps", err)
+-- Ranks.
+for rank = 0, 1 do
+    trace(("rank%d.json"):format(rank), { rank = rank, steps = 1, kernels = 3, bytes = 1000,
+        reads = { 5, 6 } })
+end
+status, out, err = analyze("rank0.json rank1.json", "--update --tap")
+t.is(status, 0, "a baseline of two ranks")
+status, out, err = analyze "rank0.json rank1.json"
+t.is(status .. out, "0" .. [[
+ok 1 - waits: 4, at most 4
+ok 2 - launches: 6, at most 6
+ok 3 - copies: 2, at most 2
+ok 4 - bytes: 2000, at most 2000
+1..4
+]], "two ranks against two")
+status, out, err = analyze "rank0.json"
+t.is(status .. out, "3", "one against two is no comparison")
+t.ok(err:find("it is of 2 ranks, and the record of 1 (expected as many: a file for each number, "
+    .. "or --update)", 1, true), "which says so", err)
+
 -- Where the source cannot be read, lines are known by their numbers.
 os.remove(folder .. "/train.py")
 t.is((analyze("first.json", "--update")), 0, "without the source")

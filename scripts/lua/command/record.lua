@@ -119,8 +119,9 @@ local function say_why(folder, status)
     command.say("nothing was recorded: %s", table.concat(notes, "; "))
 end
 
--- The ranks' files, and how many ranks there were: records of steps before those by time, and of
--- ranks before those of a process that knows of none, such as a launcher.
+-- The ranks' files, how many ranks there were, and whether they are by time: records of steps
+-- before those by time, and of ranks before those of a process that knows of none, such as a
+-- launcher.
 local function recorded(folder)
     for _, kind in ipairs { "steps-rank", "steps-lone", "time-rank", "time-lone" } do
         local files, world = {}, 0
@@ -129,7 +130,7 @@ local function recorded(folder)
             if size > world then files, world = {}, size end
             if size == world then files[#files + 1] = file end
         end
-        if #files > 0 then return files, world end
+        if #files > 0 then return files, world, kind:find "^time" end
     end
     return {}, 0
 end
@@ -154,7 +155,7 @@ local function load(files)
 end
 
 -- Shows and writes what was recorded; whether all of it worked.
-local function deliver(given, files, world)
+local function deliver(given, files, world, by_time)
     local prof, ranks = load(files)
     if not prof then return false end
     if #files < world then command.say("%d of %d ranks were recorded", #files, world) end
@@ -167,7 +168,7 @@ local function deliver(given, files, world)
             command.say("wrote %s", given[option])
         end
     end
-    return command.check(prof, given)
+    return command.check(prof, given, by_time)
 end
 
 local args = table.pack(...)
@@ -194,9 +195,9 @@ local folder = lines_of "mktemp -d"[1]
 if not folder then return command.files "cannot make a folder for temporary files" end
 local removes <close> = remover(folder)
 local status, how = run(given, line, folder, removes)
-local files, world = {}, 0
-if how ~= "killed" then files, world = recorded(folder) end
-local fine = #files > 0 and deliver(given, files, world)
+local files, world, by_time = {}, 0, nil
+if how ~= "killed" then files, world, by_time = recorded(folder) end
+local fine = #files > 0 and deliver(given, files, world, by_time)
 if how == "killed" then
     command.say "a second signal came: the program was killed, and what it recorded is not shown"
 elseif #files == 0 then

@@ -1,8 +1,8 @@
 --!plain
 -- Checks of a profile that ask for no times, which differ from run to run: its waits by line, the
 -- kernels that it launches, its copies, their bytes, and the most memory it had at once. A file
--- keeps what a good run had; a later run fails where it has more. For gpush analyze and record with
--- --baseline.
+-- keeps what a good run had; a later run fails where it has more, by step where both have steps.
+-- For gpush analyze and record with --baseline.
 local require = ...
 local gpush, fail, save = require "gpush", require "fail", require "save"
 local lines, fit = require "sync.baseline", require "fit"
@@ -41,22 +41,31 @@ local function peak_of(prof)
     return most
 end
 
---- What is checked of a profile: {waits = list, launches =, copies =, bytes =, peak =}.
+local function is_step(name) return name == "ProfilerStep*" or name:find "^step %d+$" end
+
+--- What is checked of a profile: {waits = list, launches =, copies =, bytes =, peak =}, and what it
+--- is of: {ranks =, steps =}, with the steps of all ranks, nil where it has none.
 function M.measure(prof)
-    local out = { waits = waits_of(prof), launches = 0, copies = 0, bytes = 0 }
+    local out = { waits = waits_of(prof), launches = 0, copies = 0, bytes = 0, ranks = 0 }
+    local ranks, steps = {}, 0
     for _, e in ipairs(prof:events()) do
+        if not ranks[e.rank or 0] then
+            ranks[e.rank or 0], out.ranks = true, out.ranks + 1
+        end
+        if e.kind == "region" and is_step(e.name) then steps = steps + 1 end
         if e.kind == "kernel" then out.launches = out.launches + 1 end
         if e.kind == "copied" then
             out.copies, out.bytes = out.copies + 1, out.bytes + (e.bytes or 0)
         end
     end
     out.peak = peak_of(prof)
+    out.steps = steps > 0 and steps or nil
     return out
 end
 
 --- Keeps them in a file.
 function M.write(path, found)
-    local kept = { form = FORM, waits = {} }
+    local kept = { form = FORM, waits = {}, steps = found.steps, ranks = found.ranks }
     for _, name in ipairs(COUNTS) do kept[name] = found[name] end
     for i, w in ipairs(found.waits) do
         kept.waits[i] = { file = w.file, line = w.line, text = w.text, why = w.why, what = w.what,
@@ -73,6 +82,10 @@ function M.read(path)
     for _, name in ipairs(COUNTS) do
         local v = fine and kept[name]
         fine = fine and (math.type(v) == "integer" or v == nil and name == "peak")
+    end
+    for _, name in ipairs(fine and { "steps", "ranks" } or {}) do -- older files lack them
+        local v = kept[name]
+        fine = fine and (v == nil or math.type(v) == "integer" and v > 0)
     end
     kept = fine and kept or {}
     if next(kept.waits or {}) == nil then kept.waits = {} end
@@ -106,17 +119,29 @@ local function had_times(wait, kept, found)
     return times
 end
 
+-- Whether n of what was found is more than n of what was kept: by step where both have steps.
+local function is_more(has, had, found, kept)
+    if not (found.steps and kept.steps) then return has > had end
+    return has * kept.steps > had * found.steps
+end
+
+-- " in 6 steps" after a number of the first, which has another number of them than the second.
+local function in_steps(one, other)
+    if not (one.steps and other.steps) or one.steps == other.steps then return "" end
+    return (" in %d step%s"):format(one.steps, one.steps == 1 and "" or "s")
+end
+
 -- A line for each wait that the file lacks, or has less often.
 local function more_waits(found, kept)
     local out, known = {}, {}
     for _, w in ipairs(found.waits) do
         local has, had = times_of(w, found.waits),
             had_times(w, kept.waits, found.waits)
-        if has > had and times_of(w, known) == 0 then
+        if is_more(has, had, found, kept) and times_of(w, known) == 0 then
             known[#known + 1] = w
-            out[#out + 1] = ("%s: %s, %d instead of %d: %s"):format(
-                w.file and fit.place(w.file, w.line) or w.region or "?", w.what, has, had,
-                w.advice)
+            out[#out + 1] = ("%s: %s, %d%s instead of %d%s: %s"):format(
+                w.file and fit.place(w.file, w.line) or w.region or "?", w.what, has,
+                in_steps(found, kept), had, in_steps(kept, found), w.advice)
         end
     end
     return out
@@ -128,20 +153,38 @@ local function total(waits)
     return n
 end
 
+-- One check. The most memory at once is no matter of how many steps there were.
+local function check(name, found, kept)
+    local has, had = found[name], kept[name]
+    if name == "waits" then has, had = total(found.waits), total(kept.waits) end
+    local of, by = found, kept
+    if name == "peak" then of, by = {}, {} end
+    local more = name == "waits" and more_waits(found, kept) or {}
+    return { name = name, ok = #more == 0 and not is_more(has, had, of, by), lines = more,
+        text = ("%s: %d%s, at most %d%s"):format(name, has, in_steps(of, by), had,
+            in_steps(by, of)) }
+end
+
+--- Why the two can be compared only as wholes, or nil.
+function M.note(found, kept)
+    if found.steps and kept.steps then return nil end
+    return ("%s no steps: what was counted is compared as it is"):format(
+        found.steps and "the baseline has" or kept.steps and "the record has" or "neither has")
+end
+
 --- The checks by the names asked for, or of all that both have: a list of {name, ok, text, lines}.
 function M.check(found, kept, names)
+    if kept.ranks and kept.ranks ~= found.ranks then
+        fail("--baseline: it is of %d rank%s, and the record of %d (expected as many: a file for \z
+            each number, or --update)", kept.ranks, kept.ranks == 1 and "" or "s", found.ranks)
+    end
     local checks = {}
     for _, name in ipairs(names or M.names) do
-        local has, had = found[name], kept[name]
-        if name == "waits" then has, had = total(found.waits), total(kept.waits) end
-        if names and not (has and had) then
+        if found[name] and kept[name] then
+            checks[#checks + 1] = check(name, found, kept)
+        elseif names then
             fail("--fail-on: %s: %s lacks it: record with profile_memory=True (gpush record \z
-                --memory)", name, has and "the baseline" or "the record")
-        end
-        if has and had then
-            local more = name == "waits" and more_waits(found, kept) or {}
-            checks[#checks + 1] = { name = name, ok = #more == 0 and has <= had, lines = more,
-                text = ("%s: %d, at most %d"):format(name, has, had) }
+                --memory)", name, found[name] and "the baseline" or "the record")
         end
     end
     return checks

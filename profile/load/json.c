@@ -39,6 +39,18 @@ static bool unexpected(gp_json *j, const char *expected) {
     return gp_json_fail(j, "expected %s, got the byte 0x%02x", expected, (unsigned char)c);
 }
 
+/* Lines of a trace begin with many: a pretty one is mostly these. */
+void gp_json_space(gp_json *j) {
+    static const char spaces[] = "                ";
+    const size_t step = sizeof spaces - 1;
+    const char *at = j->at;
+    do {
+        while ((size_t)(j->end - at) >= step && !memcmp(at, spaces, step)) at += step;
+        while (*at == ' ') at++;
+    } while (gp_json_is_space(*at) && *++at);
+    j->at = at;
+}
+
 bool gp_json_open(gp_json *j, char bracket) {
     if (gp_json_peek(j) != bracket) return unexpected(j, bracket == '[' ? "a list" : "an object");
     j->at++;

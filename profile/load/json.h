@@ -33,12 +33,16 @@ static inline int64_t gp_json_byte(const gp_json *j) { return j->before + (j->at
 /* Fails at the present byte: "profile.load: FILE: byte N: ...". The first message stays. */
 bool gp_json_fail(gp_json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+static inline bool gp_json_is_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+/* Reads over space, of which one character has been read. */
+void gp_json_space(gp_json *j);
+
 /* The next character that is not space; 0 at the end or after a failure. */
 static inline char gp_json_peek(gp_json *j) {
-    const char *at = j->at;
-    while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') at++;
-    j->at = at;
-    return j->failed ? 0 : *at;
+    if (gp_json_is_space(*j->at) && gp_json_is_space(*++j->at)) gp_json_space(j);
+    return j->failed ? 0 : *j->at;
 }
 
 /* An array or object is read by

@@ -288,6 +288,10 @@ bool gp_prof_end_model(gp_prof *p);
 bool gp_prof_note_bounds(gp_prof *p, const char *list);
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
+/* The same on the tracks of that rank; -1: on all. */
+int gp_count_rank_recs(const gp_track *t, int rank, bool (*is)(const gp_rec *));
+/* When the last event of that rank, or of any, ended on t and the tracks after it; p->t0: none. */
+uint64_t gp_last_end(const gp_prof *p, const gp_track *t, int rank);
 /* Whether a reader that has come to its n-th event is to stop, for Ctrl-C: it looks at every
  * 16,384th. Readers end within 100 ms, and say why by gp_prof_fail. */
 static inline bool gp_prof_stops(uint64_t n) { return n % 16384 == 0 && gp_thread_stopped(); }

@@ -67,13 +67,29 @@ bool gp_prof_fail(const char *what) {
     return gp_fail("%s: %s", what, gp_thread_stopped() ? "interrupted" : "out of memory");
 }
 
-int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
+int gp_count_rank_recs(const gp_track *t, int rank, bool (*is)(const gp_rec *)) {
     int n = 0;
     for (; t; t = t->next) {
         gp_at at = gp_first(t);
+        if (rank >= 0 && t->rank != rank) continue;
         for (gp_rec *r; (r = gp_next(&at));) n += is(r);
     }
     return n;
+}
+
+int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
+    return gp_count_rank_recs(t, -1, is);
+}
+
+uint64_t gp_last_end(const gp_prof *p, const gp_track *t, int rank) {
+    uint64_t end = p->t0;
+    for (; t; t = t->next) {
+        gp_at at = gp_first(t);
+        if (rank >= 0 && t->rank != rank) continue;
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (gp_rec_end(p, r) > end) end = gp_rec_end(p, r);
+    }
+    return end;
 }
 
 int64_t gp_track_number(const gp_track *t, const gp_rec *r) {

@@ -9,6 +9,7 @@
 
 #include "profile/replay/timeline.h"
 #include "profile/show/usage.h"
+#include "tensor/base/group.h"
 #include "tensor/base/sort.h"
 
 /* An event of a thread that can be open. */
@@ -281,11 +282,15 @@ static void find_own_times(builder *b) {
     }
 }
 
-static int by_op(const void *a, const void *b) {
-    const entry *x = *(entry *const *)a, *y = *(entry *const *)b;
-    if (x->rec->name != y->rec->name) return x->rec->name < y->rec->name ? -1 : 1;
-    if (x->rec->shapes != y->rec->shapes) return x->rec->shapes < y->rec->shapes ? -1 : 1;
-    return by_time(x, y);
+/* Names and shapes are interned. */
+static const char *name_of(const void *e) { return ((const entry *)e)->rec->name; }
+static uint64_t hash_name(const void *e) { return gp_hash(1, (uintptr_t)name_of(e)); }
+static bool has_name(const void *a, const void *b) { return name_of(a) == name_of(b); }
+static uint64_t hash_op(const void *e) {
+    return gp_hash(hash_name(e), (uintptr_t)((const entry *)e)->rec->shapes);
+}
+static bool has_shapes(const void *a, const void *b) {
+    return has_name(a, b) && ((const entry *)a)->rec->shapes == ((const entry *)b)->rec->shapes;
 }
 
 /* Of the n runs of one op, by shapes: the first one with its shapes sets something up where its own
@@ -316,13 +321,7 @@ static void find_first_runs(builder *b) {
         if (is_op(e) && !e->encloses && computes(b, e->rec->name))
             b->run[n++] = (gp_run){e->rec, NULL, e->rec->t0, e->own, i};
     }
-    b->ok = gp_find_first_runs(b->run, n, note_op, b);
-}
-
-static int by_call(const void *a, const void *b) {
-    const entry *x = *(entry *const *)a, *y = *(entry *const *)b;
-    if (x->rec->name != y->rec->name) return x->rec->name < y->rec->name ? -1 : 1;
-    return by_time(x, y);
+    b->ok = b->ok && gp_find_first_runs(b->run, n, note_op, b);
 }
 
 /* A call that launches nothing is fresh as the first of its name, or as the outermost op around. */
@@ -330,7 +329,7 @@ static void find_fresh_calls(builder *b) {
     int n = 0;
     for (int i = 0; i < b->n; i++)
         if (b->entry[i].rec->kind == GP_REC_CALL && !b->entry[i].queues) b->op[n++] = &b->entry[i];
-    qsort(b->op, (size_t)n, sizeof(entry *), by_call);
+    b->ok = b->ok && gp_group((const void **)b->op, (size_t)n, hash_name, has_name);
     for (int i = 0; i < n; i++) {
         entry *e = b->op[i];
         e->fresh |= !i || b->op[i - 1]->rec->name != e->rec->name;
@@ -347,7 +346,8 @@ static void find_setups(builder *b) {
     find_first_runs(b);
     for (int i = 0; i < b->n; i++)
         if (is_op(&b->entry[i])) b->op[n++] = &b->entry[i];
-    gp_sort(b->op, (size_t)n, sizeof(entry *), by_op);
+    b->ok = b->ok && gp_group((const void **)b->op, (size_t)n, hash_op, has_shapes) &&
+            gp_group((const void **)b->op, (size_t)n, hash_name, has_name);
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && b->op[k]->rec->name == b->op[i]->rec->name;) k++;
         find_first_uses(b, b->op + i, k - i);
@@ -471,7 +471,7 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     for (int i = 0; i < t->nhost; i++) b.has_ops |= t->host[i]->kind == GP_REC_OP;
     for (int i = 0; i < t->ncommands; i++) b.has_device |= !gp_rec_runs_on_host(t->command[i].rec);
     for (const gp_track *track = t->p->host; track; track = track->next)
-        for (gp_at at = gp_first(track); gp_next(&at);) most++;
+        for (gp_at at = gp_first(track); gp_timeline_has(t, track) && gp_next(&at);) most++;
     b.entry = malloc(most * sizeof *b.entry);
     b.op = malloc(most * sizeof *b.op);
     b.own = malloc(most * sizeof *b.own);

@@ -106,26 +106,57 @@ static bool find_meetings(gp_job *job) {
 
 /* ---- timelines ---- */
 
-static bool add_rank(gp_job *job, const gp_prof *p, int rank) {
+static bool add_rank(gp_job *job, const gp_prof *p, int rank, uint64_t others) {
     gp_timeline **more = realloc(job->rank, ((size_t)job->n + 1) * sizeof *more);
     if (more) job->rank = more;
-    if (!more || !(more[job->n] = gp_timeline_of_rank(p, rank))) return false;
+    if (!more || !(more[job->n] = gp_timeline_of_rank(p, rank, others))) return false;
     job->n++;
     return true;
 }
 
-static bool has_rank(const gp_job *job, int rank) {
-    for (int i = 0; i < job->n; i++)
-        if (job->rank[i]->rank == rank) return true;
-    return false;
+/* A rank on the record: when its last event ended, and whether there are some of its host. */
+typedef struct recorded {
+    int rank;
+    bool host;
+    uint64_t end;
+} recorded;
+
+/* Adds those of the tracks that are not in the list; false when out of memory. */
+static bool list_ranks(const gp_prof *p, const gp_track *tracks, recorded **list, int *n) {
+    for (const gp_track *t = tracks; t; t = t->next) {
+        int i = 0;
+        while (i < *n && (*list)[i].rank != t->rank) i++;
+        if (i < *n) continue;
+        recorded *more = realloc(*list, ((size_t)*n + 1) * sizeof *more);
+        if (!more) return false;
+        *list = more;
+        uint64_t host = gp_last_end(p, p->host, t->rank);
+        uint64_t device = gp_last_end(p, p->workers, t->rank);
+        more[(*n)++] = (recorded){t->rank, tracks == p->host, most(host, device)};
+    }
+    return true;
+}
+
+/* Adds the ranks of a job, or that one of them; -1: all. */
+static bool add_ranks(gp_job *job, const gp_prof *p, int rank) {
+    int n = 0;
+    recorded *list = NULL;
+    bool ok = list_ranks(p, p->host, &list, &n) && list_ranks(p, p->workers, &list, &n);
+    for (int i = 0; ok && i < n; i++) {
+        uint64_t others = p->t0;
+        if (!list[i].host || (rank >= 0 && list[i].rank != rank)) continue;
+        for (int k = 0; k < n; k++)
+            if (k != i) others = most(others, list[k].end);
+        ok = add_rank(job, p, list[i].rank, others);
+    }
+    free(list);
+    return ok;
 }
 
 gp_job *gp_job_new(const gp_prof *p) {
     gp_job *job = calloc(1, sizeof *job);
     bool ok = job != NULL;
-    if (ok && p->ranks <= 1) ok = add_rank(job, p, -1);
-    for (const gp_track *t = p->ranks > 1 ? p->host : NULL; ok && t; t = t->next)
-        ok = has_rank(job, t->rank) || add_rank(job, p, t->rank);
+    ok = ok && (p->ranks <= 1 ? add_rank(job, p, -1, p->t0) : add_ranks(job, p, -1));
     ok = ok && (p->ranks <= 1 || find_meetings(job));
     if (!ok) return gp_job_free(job), gp_prof_fail("profile"), NULL;
     return job;
@@ -137,7 +168,7 @@ gp_job *gp_job_of_rank(const gp_prof *p, int rank, const char *what) {
         found = found || t->rank == rank;
     if (!found) return gp_fail_null("%s: rank: no event of rank %d is on the record", what, rank);
     gp_job *job = calloc(1, sizeof *job);
-    if (job && add_rank(job, p, p->ranks > 1 ? rank : -1)) return job;
+    if (job && (p->ranks > 1 ? add_ranks(job, p, rank) : add_rank(job, p, -1, p->t0))) return job;
     gp_job_free(job);
     return gp_prof_fail("profile"), NULL;
 }

@@ -153,9 +153,9 @@ static void divide(const gp_timeline *t, int from, int end) {
 }
 
 bool gp_loader_read(gp_timeline *t) {
-    size_t parts = (size_t)gp_count_recs(t->p->host, gp_is_made) + 1;
-    t->request =
-        malloc(((size_t)gp_count_recs(t->p->host, gp_is_batch_request) + 1) * sizeof *t->request);
+    size_t parts = (size_t)gp_count_rank_recs(t->p->host, t->rank, gp_is_made) + 1;
+    size_t requests = (size_t)gp_count_rank_recs(t->p->host, t->rank, gp_is_batch_request) + 1;
+    t->request = malloc(requests * sizeof *t->request);
     t->made = malloc(parts * sizeof *t->made);
     t->batch = malloc(parts * sizeof *t->batch);
     if (!t->request || !t->made || !t->batch) return false;

@@ -422,43 +422,36 @@ static bool add_steps(builder *b) {
 
 /* ---- the timeline ---- */
 
-/* When the last event of t's rank ended, or of the others. */
-static uint64_t last_end(const gp_timeline *t, const gp_track *track, bool others) {
-    uint64_t end = t->p->t0;
-    for (; track; track = track->next) {
-        gp_at at = gp_first(track);
-        for (gp_rec *r; gp_timeline_has(t, track) != others && (r = gp_next(&at));)
-            end = most(end, gp_rec_end(t->p, r));
-    }
-    return end;
-}
-
 /* Where a joined profile does not say when each rank's code was done, it was with its last event;
  * the rank that ended last went on to the profile's end. */
-static void set_ends(gp_timeline *t) {
+static void set_ends(gp_timeline *t, uint64_t others) {
     const gp_prof *p = t->p;
-    uint64_t host = last_end(t, p->host, false), device = last_end(t, p->workers, false);
-    uint64_t others = most(last_end(t, p->host, true), last_end(t, p->workers, true));
+    uint64_t host = gp_last_end(p, p->host, t->rank), device = gp_last_end(p, p->workers, t->rank);
     bool last = t->rank < 0 || most(host, device) >= others;
     t->done = last ? p->done : host;
     t->t1 = last ? p->t1 : most(host, device);
 }
 
-static bool build(builder *b) {
+/* Room for as many of those of t's rank as there are. */
+static size_t count(const gp_timeline *t, const gp_track *track, bool (*is)(const gp_rec *)) {
+    return (size_t)gp_count_rank_recs(track, t->rank, is) + 1;
+}
+
+static bool build(builder *b, uint64_t others) {
     gp_timeline *t = b->t;
-    size_t commands = (size_t)gp_count_recs(t->p->workers, gp_rec_is_work) + 1;
-    size_t events = (size_t)gp_count_recs(t->p->host, has_id) + 1;
-    t->host = malloc(((size_t)gp_count_recs(t->p->host, is_any) + 1) * sizeof *t->host);
+    size_t commands = count(t, t->p->workers, gp_rec_is_work),
+           events = count(t, t->p->host, has_id);
+    t->host = malloc(count(t, t->p->host, is_any) * sizeof *t->host);
     t->command = malloc(commands * sizeof *t->command);
     b->event = malloc(events * sizeof *b->event);
     b->queues = calloc(events, sizeof *b->queues);
     b->sets_up = calloc(events, sizeof *b->sets_up);
     b->fresh = calloc(events, sizeof *b->fresh);
-    b->wait = malloc(((size_t)gp_count_recs(t->p->host, is_wait) + 1) * sizeof *b->wait);
+    b->wait = malloc(count(t, t->p->host, is_wait) * sizeof *b->wait);
     if (!t->host || !t->command || !b->event || !b->wait) return false;
     if (!b->queues || !b->sets_up || !b->fresh) return false;
     gather_host(b);
-    set_ends(t);
+    set_ends(t, others);
     if (!t->p->foreign && !gp_loader_read(t)) return false;
     if (!gather_commands(b)) return false;
     if (!gp_timeline_read_busy(t)) return false;
@@ -470,10 +463,10 @@ static bool build(builder *b) {
     return true;
 }
 
-gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank) {
+gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank, uint64_t others) {
     builder b = {.t = calloc(1, sizeof *b.t)};
     bool ok = false;
-    if (b.t) b.t->p = p, b.t->rank = rank, ok = build(&b);
+    if (b.t) b.t->p = p, b.t->rank = rank, ok = build(&b, others);
     free(b.event);
     free(b.queues);
     free(b.sets_up);

@@ -117,9 +117,9 @@ bool gp_timeline_ran(const gp_timeline *t, bool (*is)(const gp_command *, const 
 /* How long, from `from` to `to`, no device ran anything, in ns. */
 uint64_t gp_timeline_idle(const gp_timeline *t, uint64_t from, uint64_t to);
 
-/* That of one rank; -1: of all of p, which is of one. NULL with a message when out of memory. It
- * reads p, which must outlive it. */
-gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank);
+/* That of one rank, while the last event of the others ended at `others`; -1: of all of p, which is
+ * of one. NULL with a message when out of memory. It reads p, which must outlive it. */
+gp_timeline *gp_timeline_of_rank(const gp_prof *p, int rank, uint64_t others);
 /* Whether a track is of t's rank. */
 static inline bool gp_timeline_has(const gp_timeline *t, const gp_track *track) {
     return t->rank < 0 || track->rank == t->rank;

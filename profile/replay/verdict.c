@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "profile/show/usage.h"
+#include "tensor/base/group.h"
+#include "tensor/base/intern.h"
 #include "tensor/base/sort.h"
 
 /* ---- what the record owes to each cause ---- */
@@ -199,34 +201,57 @@ static int by_what_and_name(const void *a, const void *b) {
     return (x->rec->t0 > y->rec->t0) - (x->rec->t0 < y->rec->t0);
 }
 
-/* Adds up the parts from i on that are merged; *next: after the last of them. A line is shown by
- * what it owes the most to. */
-static owed sum_alike(const ledger *l, int i, int *next) {
-    owed all = l->part[i];
+static uint64_t hash_text(uint64_t h, const char *text) {
+    return gp_hash(h, gp_intern_hash(text, strlen(text)));
+}
+static uint64_t hash_line(uint64_t h, const gp_rec *r) {
+    if (!r || !r->file || !*r->file) return r ? hash_text(h, r->name) : h;
+    return gp_hash(hash_text(h, r->file), (uint64_t)r->line);
+}
+static uint64_t hash_what(const void *a) {
+    const owed *x = a;
+    uint64_t h = (uint64_t)x->cause + 1;
+    bool name = is_work(x->cause) || is_sample(x->rec);
+    if (name && x->rec) h = hash_text(h, x->rec->name);
+    return hash_line(is_work(x->cause) ? h : hash_line(h, x->rec), x->before);
+}
+static bool is_alike(const void *a, const void *b) { return !by_what(a, b); }
+
+static int by_name_and_time(const void *a, const void *b) {
+    return by_what_and_name(*(const owed *const *)a, *(const owed *const *)b);
+}
+
+/* Adds up n parts that are merged. A line is shown by what it owes the most to. */
+static owed sum_of(const owed **part, int n) {
+    gp_sort(part, (size_t)n, sizeof *part, by_name_and_time);
+    owed all = *part[0];
     uint64_t alike = all.ns, most = all.ns;
-    int k = i + 1;
-    for (; k < l->n && !by_what(&l->part[k], &all); k++) {
-        const owed *part = &l->part[k];
-        bool same = part->rec == part[-1].rec && part->cause != GP_CAUSE_script;
-        all.ns += part->ns, all.times += same ? 0 : part->times;
-        if (part->t < all.t) all.t = part->t;
-        if (part->t > all.last) all.last = part->t;
-        alike = part->ns + (by_name(part->rec, part[-1].rec) ? 0 : alike);
-        if (alike > most) most = alike, all.rec = part->rec, all.before = part->before;
+    for (int i = 1; i < n; i++) {
+        const owed *now = part[i], *last = part[i - 1];
+        bool same = now->rec == last->rec && now->cause != GP_CAUSE_script;
+        all.ns += now->ns, all.times += same ? 0 : now->times;
+        if (now->t < all.t) all.t = now->t;
+        if (now->t > all.last) all.last = now->t;
+        alike = now->ns + (by_name(now->rec, last->rec) ? 0 : alike);
+        if (alike > most) most = alike, all.rec = now->rec, all.before = now->before;
     }
-    *next = k;
     return all;
 }
 
 /* Replaces the parts by their sums. */
 static void merge(ledger *l) {
+    const owed **part = malloc(((size_t)l->n + 1) * sizeof *part);
+    owed *sum = malloc(((size_t)l->n + 1) * sizeof *sum);
     int n = 0;
-    gp_sort(l->part, (size_t)l->n, sizeof *l->part, by_what_and_name);
-    for (int i = 0; i < l->n;) {
-        owed all = sum_alike(l, i, &i);
-        l->part[n++] = all;
+    for (int i = 0; part && i < l->n; i++) part[i] = &l->part[i];
+    l->ok = part && sum && gp_group((const void **)part, (size_t)l->n, hash_what, is_alike);
+    for (int i = 0, k; l->ok && i < l->n; i = k) {
+        for (k = i + 1; k < l->n && is_alike(part[i], part[k]);) k++;
+        sum[n++] = sum_of(part + i, k - i);
     }
-    l->n = n;
+    if (l->ok) gp_sort(sum, (size_t)n, sizeof *sum, by_what_and_name);
+    free(part), free(l->part);
+    l->part = sum, l->n = n;
 }
 
 /* When the steps begin: with the line that is passed most often. UINT64_MAX: none is passed again.
@@ -321,6 +346,7 @@ static bool in_step(const gp_timeline *t, uint64_t at) {
  * to what passes once. */
 static void add_up(ledger *l) {
     merge(l);
+    if (!l->ok) return;
     uint64_t steps = shows_passes(l->t) ? begin_of_steps(l) : 0;
     for (int i = 0; i < l->n; i++) {
         owed *part = &l->part[i];

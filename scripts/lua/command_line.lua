@@ -169,15 +169,15 @@ function M.summary(prof, group, limit, sort, several)
         return ("%s\nnothing was recorded: no op ran, and no sample of the script was taken\n")
             :format(tostring(prof))
     end
-    local devices, out = prof:devices(), { tostring(prof) }
     local job = rawget(registry["gpush.replay"], "job")
-    local _ = job and job(prof) -- held for what follows
+    local _ <const>, _ <const> = job and job(prof), registry["gpush.usage"].of(prof) -- held here
+    local devices, out = prof:devices(), { tostring(prof) }
     local function add(title, text) out[#out + 1] = ("\n%s\n%s"):format(title, text) end
     local waits = prof:sync()
     local verdict = waits.verdict -- nil: a build without the analysis of profiles has none
     if verdict then add("Verdict", tostring(verdict)) end
     waits.verdict = nil -- which is not said twice
-    local met = several and prof:collectives() or {}
+    local met = several and (verdict and verdict.met or prof:collectives()) or {}
     if #met > 0 or met.unpaired then add("Collectives", tostring(met)) end
     add("Ops", prof:table { group = group, limit = limit or 15,
         sort = sort or computes(devices) and "self_device_time_total" or "self_cpu_time_total" })

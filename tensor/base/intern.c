@@ -23,7 +23,7 @@ struct gp_intern {
 };
 
 /* FNV-1a over 8-byte words and the bytes that are left. */
-static uint64_t hash(const char *p, size_t n) {
+uint64_t gp_intern_hash(const char *p, size_t n) {
     uint64_t h = 14695981039346656037u ^ n, w;
     for (; n >= 8; n -= 8, p += 8) {
         memcpy(&w, p, 8);
@@ -92,7 +92,7 @@ static entry *add(gp_intern *set, uint64_t h, const void *bytes, size_t n) {
 }
 
 const void *gp_intern_add(gp_intern *set, const void *bytes, size_t n) {
-    uint64_t h = hash(bytes, n);
+    uint64_t h = gp_intern_hash(bytes, n);
     gp_lock(&set->lock);
     entry *e = find(set, h, bytes, n);
     if (!e) e = add(set, h, bytes, n);

@@ -3,6 +3,7 @@
 #define GP_INTERN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct gp_intern gp_intern;
 
@@ -15,6 +16,9 @@ void gp_intern_free(gp_intern *set); /* NULL is fine */
 const void *gp_intern_add(gp_intern *set, const void *bytes, size_t n);
 /* Bytes of a stored string. */
 size_t gp_intern_size(const void *stored);
+
+/* A hash of n bytes. */
+uint64_t gp_intern_hash(const char *p, size_t n);
 
 /* The copy of text in the set of the process, which is never freed: names of files, ops and
  * arguments. NULL when out of memory. Any thread may call. */

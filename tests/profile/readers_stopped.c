@@ -52,14 +52,14 @@ int main(void) {
         if (group != GP_BY_SHAPE && group != GP_BY_STACK && group != GP_BY_MODULE)
             stopped(gp_rows_new(p, (gp_group_by)group), "rows");
     stopped(gp_usage_new(p), "usage");
-    stopped(gp_timeline_of_rank(p, -1), "a replay's timeline");
+    stopped(gp_timeline_of_rank(p, -1, 0), "a replay's timeline");
     stopped(gp_trace_write(p, out), "a trace");
     gp_merged merged;
     stopped(gp_trace_write_most(p, out, 1000, &merged), "a short trace");
     stopped(gp_prof_save(p, out), "a saved profile");
     tap_ok(!is_there(out), "no file is left");
     gp_interrupted = 0;
-    gp_timeline *t = gp_timeline_of_rank(p, -1);
+    gp_timeline *t = gp_timeline_of_rank(p, -1, 0);
     gp_replay_timings r;
     gp_interrupted = 1;
     stopped(t && gp_replay_times(t, &(gp_whatif){.host = 1}, &r), "a replay");

@@ -466,4 +466,15 @@ for _, before in ipairs { false, true } do
     t.is(p.wall_ns, before and 2000000 or 1010000, "without the profiler's start")
 end
 
+-- Space between values, of any length and kind, changes nothing.
+do
+    local text = made.steps(300):text()
+    local plain = load(text)
+    for _, n in ipairs { 0, 1, 7, 15, 16, 17, 40 } do
+        local space = "\n" .. (" "):rep(n) .. (n % 2 == 0 and "\t\r\n" or "") .. (" "):rep(n % 5)
+        local p = load((text:gsub(", \"", "," .. space .. "\""):gsub(": ", space .. ":" .. space)))
+        t.is(p:events(), plain:events(), ("after a line's end and %d spaces"):format(n))
+    end
+end
+
 t.done()

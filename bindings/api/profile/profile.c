@@ -298,7 +298,7 @@ static int l_trace(lua_State *L) {
     return 1;
 }
 
-static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
+void gp_lua_push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     char name[200];
     lua_createtable(L, 0, 10);
     set_text(L, "kind", gp_rec_kind_name((gp_rec_kind)r->kind));
@@ -319,24 +319,27 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     if (r->kind != GP_REC_ALLOC) set_int(L, "stream", ((gp_stream *)r->where)->index);
 }
 
-static void push_track(lua_State *L, const gp_prof *p, const gp_track *t) {
-    gp_at at = gp_first(t);
-    for (gp_rec *r; (r = gp_next(&at));) {
-        gp_lua_may_stop(L, (int64_t)lua_rawlen(L, -1));
-        push_event(L, p, r);
-        if (t->name) set_text(L, "thread", t->name);
-        if (p->ranks > 1) set_int(L, "rank", t->rank);
-        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-    }
+int gp_lua_push_events(lua_State *L, const gp_prof *p, int rank) {
+    lua_Integer n = 0;
+    lua_newtable(L);
+    for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
+        for (const gp_track *t = *l; t; t = t->next) {
+            gp_at at = gp_first(t);
+            for (gp_rec *r; (rank < 0 || t->rank == rank) && (r = gp_next(&at));) {
+                gp_lua_may_stop(L, n);
+                gp_lua_push_event(L, p, r);
+                if (t->name) set_text(L, "thread", t->name);
+                if (p->ranks > 1) set_int(L, "rank", t->rank);
+                lua_rawseti(L, -2, ++n);
+            }
+        }
+    return 1;
 }
 
 /* prof:events(): every event as a table, the host's first; times in integer ns since the start. */
 static int l_events(lua_State *L) {
     const gp_prof *p = check_prof(L);
-    lua_newtable(L);
-    for (const gp_track *t = p->host; t; t = t->next) push_track(L, p, t);
-    for (const gp_track *t = p->workers; t; t = t->next) push_track(L, p, t);
-    return 1;
+    return gp_lua_push_events(L, p, -1);
 }
 
 static uint64_t count(const gp_prof *p) {

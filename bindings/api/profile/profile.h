@@ -26,10 +26,19 @@ struct gp_row;
 /* Pushes a row of those; times in integer ns, memory in bytes. */
 void gp_lua_push_row(lua_State *L, const struct gp_rows *r, const struct gp_row *row);
 
+/* Pushes an event of p as a table; times in integer ns since the start. */
+void gp_lua_push_event(lua_State *L, const gp_prof *p, const gp_rec *r);
+/* Pushes a list of those of that rank, or of all where it is -1; the host's come first. Returns 1.
+ */
+int gp_lua_push_events(lua_State *L, const gp_prof *p, int rank);
+
 /* Adds the methods whatif and on to the table on top. */
 void gp_lua_set_whatif(lua_State *L);
 /* Makes the registry's "gpush.replay", for scripts/lua/profile/whatif.lua and verdict.lua. */
 void gp_lua_set_replay(lua_State *L);
+/* Pushes the registry's table of that name, of what was last made of each profile, which is there
+ * as long as someone holds it. */
+void gp_lua_push_kept(lua_State *L, const char *name);
 /* For replay.c. Pushes the timelines of the ranks of the profile at 1, or of the one whose number
  * is at i, unless that is 0; Lua owns them. what: the caller's name, for errors. */
 struct gp_job *gp_lua_push_job(lua_State *L, int i, const char *what);

@@ -1,5 +1,6 @@
 /* Lists of what the devices of a profile did and what the host's waits cost, for
  * scripts/lua/profile/usage.lua, which shows them as text. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +25,68 @@ static void release_usage(void *owner) {
 static const gp_usage *push_usage(lua_State *L) {
     static const gp_owner_type type = {"gpush.profile.usage", release_usage};
     const gp_prof *p = gp_lua_check_prof(L, 1);
-    gp_usage **u = gp_lua_push_owner(L, &type, sizeof *u);
+    gp_lua_push_kept(L, "gpush.profile.usages");
+    lua_pushvalue(L, 1);
+    gp_usage **u = lua_rawget(L, -2) == LUA_TUSERDATA ? lua_touserdata(L, -1) : NULL;
+    if (u) return lua_remove(L, -2), *u;
+    lua_pop(L, 1);
+    u = gp_lua_push_owner(L, &type, sizeof *u);
     if (!(*u = gp_usage_new(p))) gp_lua_raise(L);
+    lua_pushvalue(L, 1), lua_pushvalue(L, -2), lua_rawset(L, -4);
+    lua_remove(L, -2);
     return *u;
+}
+
+/* usage.of(prof) -> what the lists are made of: as long as it is held they need not make it again
+ */
+static int l_of(lua_State *L) { return push_usage(L), 1; }
+
+/* ---- events ---- */
+
+/* usage.events(prof, rank) -> list of those of that rank, as prof:events() has them */
+static int l_events(lua_State *L) {
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    return gp_lua_push_events(L, p, (int)luaL_checkinteger(L, 2));
+}
+
+/* usage.met(prof) -> list of the collectives as events, each with its rank, when it was called, and
+ * the name of what queued it (op), or its own, and the line of that */
+static int l_met(lua_State *L) {
+    const gp_usage *u = push_usage(L);
+    lua_Integer n = 0;
+    char name[200];
+    lua_newtable(L);
+    for (int i = 0; i < u->nwork; i++) {
+        const gp_work *w = &u->work[i];
+        if (w->rec->kind != GP_REC_KERNEL || !gp_rec_is_collective(w->rec)) continue;
+        bool op = w->host && w->host->kind == GP_REC_OP;
+        bool call = op || (w->host && w->host->kind == GP_REC_CALL);
+        const gp_rec *by = op ? w->host : w->rec;
+        gp_lua_may_stop(L, n);
+        gp_lua_push_event(L, u->p, w->rec);
+        set_text(L, "op", gp_rec_name(by, name, sizeof name));
+        set_text(L, "file", by->file);
+        if (by->file) set_int(L, "line", (uint64_t)by->line);
+        set_int(L, "called", (call ? w->host : w->rec)->t0 - u->p->t0);
+        set_int(L, "rank", (uint64_t)u->stream[w->stream].rank);
+        lua_rawseti(L, -2, ++n);
+    }
+    return 1;
+}
+
+/* usage.ranks(prof) -> list of the ranks with events, from the lowest on */
+static int l_ranks(lua_State *L) {
+    const gp_prof *p = gp_lua_check_prof(L, 1);
+    int last = -1, rank = 0;
+    lua_newtable(L);
+    for (lua_Integer n = 1; rank < INT_MAX; last = rank, n++) {
+        rank = INT_MAX;
+        for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
+            for (const gp_track *t = *l; t; t = t->next)
+                if (t->first && t->rank > last && t->rank < rank) rank = t->rank;
+        if (rank < INT_MAX) lua_pushinteger(L, rank), lua_rawseti(L, -2, n);
+    }
+    return 1;
 }
 
 /* ---- waits ---- */
@@ -353,7 +413,9 @@ void gp_lua_set_usage(lua_State *L) {
                                      {"waits", l_waits},       {"reads", l_reads},
                                      {"queues", l_queues},     {"devices", l_devices},
                                      {"launches", l_launches}, {"memory", l_memory},
-                                     {"alive", l_alive},       {NULL, NULL}};
+                                     {"alive", l_alive},       {"of", l_of},
+                                     {"events", l_events},     {"met", l_met},
+                                     {"ranks", l_ranks},       {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.usage");
 }

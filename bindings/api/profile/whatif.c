@@ -215,9 +215,8 @@ static void release_job(void *owner) {
     kept->job = NULL;
 }
 
-/* Pushes the table of the last job of each profile, which is there as long as someone holds it. */
-static void push_jobs(lua_State *L) {
-    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, "gpush.profile.jobs")) {
+void gp_lua_push_kept(lua_State *L, const char *name) {
+    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, name)) {
         lua_createtable(L, 0, 1);
         lua_pushstring(L, "kv"), lua_setfield(L, -2, "__mode");
         lua_setmetatable(L, -2);
@@ -232,7 +231,7 @@ gp_job *gp_lua_push_job(lua_State *L, int i, const char *what) {
         gp_fail("%s: rank: expected a rank's number, from 0, got %lld", what, (long long)rank);
         gp_lua_raise(L);
     }
-    push_jobs(L);
+    gp_lua_push_kept(L, "gpush.profile.jobs");
     lua_pushvalue(L, 1);
     kept_job *kept = lua_rawget(L, -2) == LUA_TUSERDATA ? lua_touserdata(L, -1) : NULL;
     if (kept && kept->rank == rank) return lua_remove(L, -2), kept->job;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+enum { NEIGHBOURS = 16 };
+
 bool kineto_map_new(kineto_map *m, int n) {
     m->slots = 64;
     while (m->slots < 2 * (size_t)n) m->slots *= 2;
@@ -12,11 +14,13 @@ bool kineto_map_new(kineto_map *m, int n) {
     return m->key && m->event;
 }
 
+/* Numbers that follow each other, as most do, are neighbours in the table. */
 int *kineto_map_at(const kineto_map *m, int64_t key) {
-    uint64_t h = (uint64_t)key ^ (uint64_t)(uintptr_t)m->key;
+    uint64_t h = ((uint64_t)key / NEIGHBOURS) ^ (uint64_t)(uintptr_t)m->key;
     h = (h ^ h >> 33) * 0xff51afd7ed558ccdu; /* MurmurHash3's finalizer */
     h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
-    size_t mask = m->slots - 1, at = (size_t)(h ^ h >> 33) & mask;
+    size_t mask = m->slots - 1, at = (size_t)(h ^ h >> 33);
+    at = (at - at % NEIGHBOURS + (size_t)key % NEIGHBOURS) & mask;
     while (m->event[at] && m->key[at] != key) at = (at + 1) & mask;
     return &m->event[at];
 }

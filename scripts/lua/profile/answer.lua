@@ -4,7 +4,7 @@
 -- sync(), rows(), devices(), queues(), launches(), idle() and critical_path(). Times are in whole
 -- nanoseconds. What a record does not have is left out; a list may be empty.
 local require = ...
-local gpush = require "gpush"
+local gpush, registry = require "gpush", require "registry"
 
 local SCHEMA <const> = 1 -- the version: a field that goes, or changes its meaning, raises it
 local LIMIT <const> = 15 -- rows of ops and kernels
@@ -127,6 +127,8 @@ local M = {}
 --- What a profile says: a table for json.encode. limit: the ops and kernels, 15.
 function M.of(prof, limit)
     limit = limit or LIMIT
+    local job = rawget(registry["gpush.replay"], "job")
+    local _ <const>, _ <const> = job and job(prof), registry["gpush.usage"].of(prof) -- held here
     local sync = prof:sync()
     local out = fields(prof, { "kind", "wall_ns", "dropped", "predicted", "accuracy", "modelled",
         { "events", "count" }, { "source", "how" } })

@@ -2,12 +2,19 @@
 -- prof:collectives(): of a profile that joins those of a job's ranks, which rank the others waited
 -- for in each collective, by how much, and what it did meanwhile.
 local require = ...
-local fit = require "fit"
+local fit, usage = require "fit", require "registry" ["gpush.usage"]
 local SHOWN <const> = 20 -- rows of a text
 
 local function time(ns) return ("%.3fms"):format(ns / 1e6) end
 
 local function by_start(a, b) return a.start < b.start end
+
+-- Sorts by the starts; a rank's events mostly are in that order.
+local function sort(list)
+    for i = 2, #list do
+        if list[i].start < list[i - 1].start then return table.sort(list, by_start) end
+    end
+end
 
 local function place(e)
     return e.file and fit.place(e.file, e.line) or e.name
@@ -29,7 +36,7 @@ end
 
 -- Events without those that lie within an earlier one; in the order of their starts.
 local function outermost(list)
-    table.sort(list, by_start)
+    sort(list)
     local out, covered = {}, -1
     for _, e in ipairs(list) do
         if e.start >= covered then
@@ -38,15 +45,6 @@ local function outermost(list)
         end
     end
     return out
-end
-
--- A rank's collectives (met), the host's ops and waits (host), the kernels of devices (work), the
--- host's waits for collectives (waits), and of another program's trace the functions that the
--- script was in (script), each in the order of starts; by id, what queued kernels (calls): ops, and
--- in other programs' traces calls of the runtime.
-local function new_rank(number)
-    return { rank = number, met = {}, host = {}, work = {}, waits = {}, script = {}, calls = {},
-        longest = 0, waiting = 0 }
 end
 
 -- The op that queued a kernel; the kernel itself where its record has none, or a call instead.
@@ -63,40 +61,48 @@ local function script_name(e)
         or e.name
 end
 
-local function sort_events(prof)
+-- The ranks, each with its collectives (met) in the order of starts, and what it did before some of
+-- them, to be found out (tasks).
+local function ranks_of(prof)
     local ranks, list = {}, {}
-    for _, e in ipairs(prof:events()) do
-        local r = ranks[e.rank or 0]
-        if not r then
-            r = new_rank(e.rank or 0)
-            ranks[r.rank], list[#list + 1] = r, r
-        end
-        if (e.kind == "op" or e.kind == "call") and e.id then r.calls[e.id] = e end
+    for i, number in ipairs(usage.ranks(prof)) do
+        list[i] = { rank = number, met = {}, tasks = {}, waiting = 0 }
+        ranks[number] = list[i]
+    end
+    for _, e in ipairs(usage.met(prof)) do
+        local met = ranks[e.rank].met
+        met[#met + 1] = e
+    end
+    for _, r in ipairs(list) do sort(r.met) end
+    return list
+end
+
+-- A rank's events beside its collectives: the host's ops and waits (host), the kernels of devices
+-- (work), the host's waits for collectives (waits), and of another program's trace the functions
+-- that the script was in (script), each in the order of starts; by id, what queued kernels (calls):
+-- ops, and in other programs' traces calls of the runtime. Those of all ranks at once would take
+-- much memory.
+local function events_of(prof, r)
+    local out = { host = {}, work = {}, waits = {}, script = {}, calls = {}, longest = 0 }
+    local queued = {} -- by what queued a collective
+    for _, e in ipairs(r.met) do if e.id then queued[e.id] = true end end
+    for _, e in ipairs(usage.events(prof, r.rank)) do
+        if (e.kind == "op" or e.kind == "call") and e.id then out.calls[e.id] = e end
         if e.kind == "kernel" then
-            local to = is_collective(e) and r.met or r.work
-            to[#to + 1] = e
-            r.longest = math.max(r.longest, e.stop - e.start)
+            if not is_collective(e) then out.work[#out.work + 1] = e end
+            out.longest = math.max(out.longest, e.stop - e.start)
         elseif e.kind == "sample" and prof.foreign then -- which stands for the time until its end
-            r.script[#r.script + 1] = { name = script_name(e), start = e.start + 1 - e.samples,
+            out.script[#out.script + 1] = { name = script_name(e), start = e.start + 1 - e.samples,
                 stop = e.start + 1 }
         elseif e.kind == "op" or e.kind == "wait" then
-            r.host[#r.host + 1] = e
-            if e.why == "collective" then r.waits[#r.waits + 1] = e end
+            out.host[#out.host + 1] = e
+            e.collective = e.kind == "op" and queued[e.id]
+            if e.why == "collective" then out.waits[#out.waits + 1] = e end
         end
     end
-    table.sort(list, function(a, b) return a.rank < b.rank end)
-    for _, r in ipairs(list) do
-        r.host = outermost(r.host)
-        for _, events in ipairs { r.met, r.work, r.waits, r.script } do
-            table.sort(events, by_start)
-        end
-        for _, e in ipairs(r.met) do
-            local op, call = op_of(r, e), e.id and r.calls[e.id] or e
-            e.op, e.file, e.line, e.called = op.name, op.file, op.line, call.start
-            op.collective = true
-        end
-    end
-    return list
+    out.host = outermost(out.host)
+    for _, events in ipairs { out.work, out.waits, out.script } do sort(events) end
+    return out
 end
 
 -- ---- what a rank did ----
@@ -214,13 +220,12 @@ local function meeting_before(x, t)
     return { begun = 0, ended = 0 }
 end
 
--- Adds to sums what late did more than early before it came.
-local function add_excess(sums, early, late)
-    local t = early.e.start
-    local usual = activity(early.r, meeting_before(early, t), early.e)
-    for key, ns in pairs(activity(late.r, meeting_before(late, t), late.e)) do
-        sums[key] = (sums[key] or 0) + ns - (usual[key] or 0)
-    end
+-- A task: what the participant did before it came, since ranks had met before time t. Its rank's
+-- events give the answer, .sums, later.
+local function task(x, t)
+    local it = { before = meeting_before(x, t), met = x.e }
+    x.r.tasks[#x.r.tasks + 1] = it
+    return it
 end
 
 -- Adds a meeting of two or more ranks to its row.
@@ -234,11 +239,23 @@ local function add_meeting(row, m)
     end
     local late = row.by_rank[last.r.rank]
     if not late then
-        late = { rank = last.r.rank, count = 0, late = 0, excess = {} }
+        late = { rank = last.r.rank, count = 0, late = 0 }
         row.by_rank[last.r.rank] = late
     end
     late.count, late.late = late.count + 1, late.late + last.e.start - m[#m - 1].e.start
-    add_excess(late.excess, m[1], last)
+    local t = m[1].e.start
+    late[late.count] = { usual = task(m[1], t), did = task(last, t) }
+end
+
+-- What the last one did more than the first ones before they came: ns by source line.
+local function excess_of(late)
+    local sums = {}
+    for _, it in ipairs(late.late > 0 and late or {}) do
+        for key, ns in pairs(it.did.sums) do
+            sums[key] = (sums[key] or 0) + ns - (it.usual.sums[key] or 0)
+        end
+    end
+    return sums
 end
 
 -- The rank that came last by the most, and what it did more than the first one.
@@ -249,12 +266,12 @@ local function conclude(row)
             or late.late == worst.late and late.rank < worst.rank then worst = late end
     end
     row.last, row.times_last, row.late = worst.rank, worst.count, worst.late
-    local best
-    for key, ns in pairs(worst.late > 0 and worst.excess or {}) do
-        if ns > 0 and (not best or ns > worst.excess[best]
-            or ns == worst.excess[best] and key < best) then best = key end
+    local best, excess = nil, excess_of(worst)
+    for key, ns in pairs(excess) do
+        if ns > 0 and (not best or ns > excess[best]
+            or ns == excess[best] and key < best) then best = key end
     end
-    row.meanwhile, row.excess = best, best and worst.excess[best] or 0
+    row.meanwhile, row.excess = best, best and excess[best] or 0
     row.by_rank = nil
 end
 
@@ -291,25 +308,27 @@ end
 
 -- On the cpu the host computes: exposed is what it waits for. Elsewhere it is the time in which the
 -- rank's devices compute nothing. Returns it, and the time in which either was so.
-local function exposed(r)
+local function exposed(met, r)
     local host, device = {}, {}
-    for _, e in ipairs(r.met) do
+    for _, e in ipairs(met) do
         local to = e.device:find "cpu$" and host or device
         to[#to + 1] = e
     end
     local waits, idle = parts(host, r.waits, true), parts(device, r.work, false)
     local sum = length(waits) + length(idle)
     table.move(idle, 1, #idle, #waits + 1, waits)
-    table.sort(waits, by_start)
+    sort(waits)
     return sum, length(waits)
 end
 
-local function summary(r, wall)
-    local busy = 0
+-- Does a rank's tasks, and sums up its time.
+local function read(prof, r)
+    local events, busy = events_of(prof, r), 0
+    for _, it in ipairs(r.tasks) do it.sums = activity(events, it.before, it.met) end
     for _, e in ipairs(r.met) do busy = busy + e.stop - e.start end
-    local seen, lost = exposed(r)
+    local seen, lost = exposed(r.met, events)
     return { rank = r.rank, collectives = busy, waiting = r.waiting, exposed = seen,
-        hidden = busy - seen, own = wall - lost }
+        hidden = busy - seen, own = prof.wall_ns - lost }
 end
 
 -- ---- the text ----
@@ -359,7 +378,7 @@ end
 --- prof:collectives() -> a row for each op of dist and line, the longest waits first; .ranks: a
 --- row for each rank; .imbalance
 local function collectives(prof)
-    local ranks, known = sort_events(prof), {}
+    local ranks, known = ranks_of(prof), {}
     local list = { ranks = {}, imbalance = 1, kind = prof.kind, unpaired = prof.unpaired }
     for _, m in ipairs(prof.unpaired and {} or meetings(ranks)) do
         local e = m[1].e
@@ -371,14 +390,14 @@ local function collectives(prof)
         end
         if #m > 1 then add_meeting(row, m) end
     end
-    for _, row in ipairs(list) do conclude(row) end
-    fit.sort(list, "waited")
     local most, sum = 0, 0
     for i, r in ipairs(ranks) do
-        list.ranks[i] = summary(r, prof.wall_ns)
+        list.ranks[i] = read(prof, r)
         most, sum = math.max(most, list.ranks[i].own), sum + list.ranks[i].own
     end
     if sum > 0 then list.imbalance = most / (sum / #ranks) end
+    for _, row in ipairs(list) do conclude(row) end
+    fit.sort(list, "waited")
     return setmetatable(list, Collectives)
 end
 

@@ -7,19 +7,19 @@ local collectives = require "profile.collectives".collectives
 local M = {}
 
 --- The rank that is late by the most -> {rank, times, of, ns, meanwhile}; of: how many collectives
---- several ranks meet in; nil: none is late by `least` ns.
+--- several ranks meet in; nil: none is late by `least` ns. And prof:collectives(), where that is.
 function M.of(prof, least)
-    local by, worst, all = {}, nil, 0
-    for _, row in ipairs(collectives(prof)) do
+    local by, worst, all, rows = {}, nil, 0, collectives(prof)
+    for _, row in ipairs(rows) do
         local it = by[row.last] or { rank = row.last, times = 0, ns = 0, most = -1 }
         by[row.last], all = it, all + row.count
         it.times, it.ns = it.times + row.times_last, it.ns + row.late
         if row.late > it.most then it.most, it.meanwhile = row.late, row.meanwhile end
         if not worst or it.ns > worst.ns then worst = it end
     end
-    if not worst or worst.ns < least then return nil end
+    if not worst or worst.ns < least then return nil, rows end
     worst.of = all
-    return worst
+    return worst, rows
 end
 
 --- As a part of a sentence.

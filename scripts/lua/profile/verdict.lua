@@ -295,7 +295,7 @@ end
 -- Of a job, the rank that the others wait for, and what then is to be done about collectives.
 local function add_late(list, prof)
     local several = not list.untold and list[1] and list[1].rank
-    list.late = several and late.of(prof, LITTLE * list.wall) or nil
+    if several then list.late, list.met = late.of(prof, LITTLE * list.wall) end
     for _, row in ipairs(list.late and list or {}) do
         local waits = row.cause == "collectives" and 2 * list.late.ns >= row.ns
         if waits then row.advice = late.advice(list.late) end
@@ -306,7 +306,7 @@ end
 -- where, advice}, at_most: where a trace does not say what streams waited for, of the devices' work
 -- and waits for them; unknown: the worth is not known but for that, and 0;
 -- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
--- .kind: of the record's times
+-- .met: prof:collectives(), where it was asked; .kind: of the record's times
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
     local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)

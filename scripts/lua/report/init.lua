@@ -312,7 +312,8 @@ local function card_of(prof)
 end
 
 local function data_of(prof, blocks)
-    local _ = registry["gpush.replay"].job(prof) -- held for what follows
+    local _ <const>, _ <const> = registry["gpush.replay"].job(prof), -- held for what follows
+        registry["gpush.usage"].of(prof)
     local sync = prof:sync()
     local top = sync.verdict[1]
     local record, files = record_of(prof, blocks, top and top.rank)

@@ -19,6 +19,9 @@ ends 'os._exit(5)' 5 "os._exit"
 ends 'raise ValueError("mine")' 1 "an exception"
 says 'ValueError: mine' "which is shown"
 ends 'sys.exit(4)' 4 "sys.exit"
+TMPDIR=. record ends.py 'os.chdir("/"); sys.stderr.close()'
+tap_is "$status|$out|$(ls -d tmp.* 2>/dev/null)" "0||" "a program that goes to another folder, with a relative one for temporary files"
+says "dominated by" "which is recorded, without its stderr"
 record ends.py 'os.kill(os.getpid(), 9)'
 tap_is "$status" 137 "SIGKILL"
 says "signal 9 ended the program before" "of which nothing is left"

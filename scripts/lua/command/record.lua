@@ -191,8 +191,10 @@ end
 require "registry"["gpush.program"] = table.move(args, at, #args, 1, {}) -- for the page's title
 local line = program(given, args, at)
 if not line then return false end
-local folder = lines_of "mktemp -d"[1]
-if not folder then return command.files "cannot make a folder for temporary files" end
+-- The program may go to another folder, so that the path must be a whole one.
+local folder = table.concat(
+    lines_of 'folder=$(mktemp -d) && CDPATH= cd -- "$folder" && pwd', "\n")
+if folder == "" then return command.files "cannot make a folder for temporary files" end
 local removes <close> = remover(folder)
 local status, how = run(given, line, folder, removes)
 local files, world, by_time = {}, 0, nil

@@ -35,6 +35,12 @@ class Options:
         self.memory = "memory" in words
 
 
+def say(text):
+    """Prints a message, unless the program has no stderr, or has closed it."""
+    if sys.stderr and not getattr(sys.stderr, "closed", False):
+        print(f"gpush record: {text}", file=sys.stderr)
+
+
 def in_main_thread(function):
     """Has the main thread call function() between two of its instructions, without a signal."""
 
@@ -184,16 +190,12 @@ class Recorder:
         what = {"optimizer": "steps", "module": "calls"}.get(self.kind)
         span = "by time" if self.by_time else f"{what} {first} to {first + steps - 1}"
         instead = " instead" if self.wrote else ""
-        print(
-            f"gpush record: recorded {span}{instead}; the verdict follows at the end",
-            file=sys.stderr,
-        )
+        say(f"recorded {span}{instead}; the verdict follows at the end")
         wall, ready = waited or (1, 0)
         if ready >= BUSY * wall:
-            print(
-                f"gpush record: for {ready / 1e6:.0f} of {wall / 1e6:.0f} ms its thread had work but "
-                "no processor: what else runs on this machine is in the times of the script and ops",
-                file=sys.stderr,
+            say(
+                f"for {ready / 1e6:.0f} of {wall / 1e6:.0f} ms its thread had work but no processor: "
+                "what else runs on this machine is in the times of the script and ops"
             )
 
     # ---- time ----

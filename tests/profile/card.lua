@@ -237,7 +237,7 @@ local other = took(function()
 end)
 near(other, (16 + 1 + 10 + 3) * us, "a copy runs beside a kernel")
 sim.card = { like = "h200", launch = 1e-6, kernel = 2e-6, wait = 3e-6, down = 5e-6 }
-near(took(function() return small:item() end), (8 + 1 + 5 + 3) * us, "a copy to the host: its least")
+near(took(function() return small:item() end), (8 + 1 + 5 + 3) * us, "to the host: its least")
 sim.card = round
 
 -- ---- a full queue, errors, results ----

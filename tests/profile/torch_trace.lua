@@ -221,6 +221,16 @@ nested:op("aten::is_nonzero", 100, 100)
 nested:op("aten::item", 101, 90)
 nested:call("cudaStreamSynchronize", 110, 50)
 t.is(load(nested):sync()[1].what, "aten::is_nonzero", "the outermost op has the reason")
+for outer, inner in pairs { ["aten::cov"] = "aten::equal", ["aten::matrix_exp"] = "aten::nonzero",
+    ["aten::histc"] = "aten::item", ["aten::where"] = "aten::nonzero_numpy" } do
+    local r = made.trace()
+    r:op(outer, 100, 100)
+    r:op(inner, 101, 90)
+    r:call("cudaStreamSynchronize", 110, 50)
+    local w = load(r):sync()[1]
+    t.is(w.what, outer, outer .. " is what the script calls")
+    t.is(w.advice:find "the op itself reads" ~= nil, outer ~= "aten::where", "its own advice")
+end
 for _, it in ipairs { { "cudaDeviceSynchronize", "explicit" },
     { "hipDeviceSynchronize", "explicit" },
     { "cuStreamSynchronize_ptsz", "explicit" }, { "cudaEventSynchronize", "explicit" },

@@ -103,6 +103,20 @@ static bool is_profilers(const builder *b, const kineto_event *e, kineto_awaits 
     return what == KINETO_DEVICE && (last || kineto_runs_in(b, gp_kineto_is_profiler, e->t0));
 }
 
+/* A number, a condition or a size that an op reads itself, as torch.cov by torch.equal, is no call
+ * of the script's: r, whose reason is that of open op n, is named after the outermost one. */
+static void name_outermost(const builder *b, int n, int64_t t, gp_rec *r) {
+    bool reads = r->why == GP_WHY_item || r->why == GP_WHY_branch || r->why == GP_WHY_shape;
+    for (int i = 0; reads && i < n; i++) {
+        const kineto_event *op = b->open[i].e;
+        bool calls = op->kind == KINETO_OP && end_of(op) > t && gp_kineto_is_aten(op->name);
+        if (calls) {
+            r->name = op->name;
+            return;
+        }
+    }
+}
+
 /* Makes r, a call, a wait: its reason is that of the outermost op that has one. own: the copy that
  * it made, NULL: none. */
 static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_rec *r) {
@@ -123,7 +137,9 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
         const kineto_event *op = b->open[i].e;
         const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;
         bool runs = op->kind == KINETO_OP && end_of(op) > e->t0;
-        if (runs && gp_kineto_reason(op->name, copy, r)) return true;
+        if (!runs || !gp_kineto_reason(op->name, copy, r)) continue;
+        name_outermost(b, i, e->t0, r);
+        return true;
     }
     gp_kineto_reason(r->name, own, r);
     return true;
@@ -210,6 +226,7 @@ static bool add_read(builder *b, const kineto_event *e) {
     }
     if (outer ? outer->reads : !gp_kineto_reason(e->name, NULL, &found)) return true;
     if (outer) outer->reads = true;
+    name_outermost(b, outer ? (int)(outer - b->open) : b->depth, e->t0, &found);
     if (prints(b, e->t0)) gp_kineto_reason("print", NULL, &found);
     gp_rec *r = kineto_append(b, b->track, e, GP_REC_READ);
     if (!r) return false;

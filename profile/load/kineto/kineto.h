@@ -142,6 +142,8 @@ bool gp_kineto_is_step(const char *name);
 /* Whether what older versions write as an op of that name is Python's: a step, the loader, an
  * optimizer. */
 bool gp_kineto_is_region(const char *op);
+/* Whether op is a function of tensors, which the script or another op calls. */
+bool gp_kineto_is_aten(const char *op);
 /* Whether an event of that name is PyTorch's DataLoader handing out a batch. */
 bool gp_kineto_is_loader(const char *name);
 /* Whether an op's only work on the device is its memory. */

@@ -211,6 +211,8 @@ const char *gp_kineto_first_use(const char *frame) {
 
 bool gp_kineto_is_step(const char *name) { return !strncmp(name, "ProfilerStep#", 13); }
 
+bool gp_kineto_is_aten(const char *op) { return !strncmp(op, "aten::", 6); }
+
 bool gp_kineto_is_region(const char *op) {
     static const char *const begin[] = {"Optimizer.", "DistributedDataParallel.",
                                         "FullyShardedDataParallel."};

@@ -272,18 +272,19 @@ end
 
 -- arange and range of PyTorch and NumPy.
 local function arange(args)
-    local list, named = {}, {}
+    local list, named, options = {}, {}, nil
     for _, a in ipairs(args) do
         local at = a[1] == "named" and ({ start = 1, ["end"] = 2, stop = 2, step = 3 })[a[2]]
         if at then list[at] = a[3]
         elseif a[1] == "named" then named[#named + 1] = a
+        elseif a[1] == "table" then options = emit(a) -- Lua's
         else list[#list + 1] = a end
     end
+    if not list[1] and not list[2] then return nil end
     if not list[2] then list = { nil, list[1] } end
     local out = { list[1] and emit(list[1]) or "0", last_of(list[1], list[2], list[3]) }
     out[3] = list[3] and emit(list[3])
-    local options = translate.arguments(named, {})
-    out[#out + 1] = options[1]
+    out[#out + 1] = options or translate.arguments(named, {})[1]
     return "arange(" .. table.concat(out, ", ") .. ")"
 end
 functions["torch.arange"], functions["np.arange"], functions.arange = arange, arange, arange

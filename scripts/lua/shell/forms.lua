@@ -37,6 +37,11 @@ function of_word.DEVICE(node)
             { "raw", (of_word.DEVICE(node[4])) } }
     end
     local text, level = emit(node)
+    if kind(node) == "number" then -- a card's, from 0
+        if text == "0" then return '"gpu"', 14 end
+        if tonumber(text) then return ('"cuda:%s"'):format(text), 14 end
+        return '"cuda:" .. ' .. emit(node, 10), 8
+    end
     return text:gsub("^([\"'])cuda:?0?([\"'])$", "%1gpu%2"), level
 end
 
@@ -98,8 +103,8 @@ local function fitted(form, args)
         end
     end
     for i, word in ipairs(form.words) do
-        for _, key in ipairs { word:lower(), word == "AXIS" and "dim" or word == "DIM" and "axis"
-            or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
+        for _, key in ipairs { word, word:lower(),
+            word == "AXIS" and "dim" or word == "DIM" and "axis" or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
             if left[key] and given[word] then return nil end
             if left[key] then given[word], left[key] = left[key], nil end
         end

@@ -1,9 +1,10 @@
 --!plain
 -- The table "they write = here write" of Python's, PyTorch's and NumPy's functions and methods,
 -- which elsewhere.lua reads; a|b is a row of two names; a line that begins with spaces continues
--- the one before. Words of capitals are the arguments, by place or by their names in small letters:
--- DIM and AXIS count from 1 here, STOP is an exclusive bound, which is inclusive here, INDEX an
--- index, DEVICE a device, COND a condition; S, SEP is a text, L a list, N a number, V a tensor.
+-- the one before. Words of capitals are the arguments, by place or by name, which is in
+-- small letters where it is not as here: DIM and AXIS count from 1 here, STOP is an exclusive
+-- bound, which is inclusive here, INDEX an index, DEVICE a device, COND a condition; S, SEP is a
+-- text, L a list, N a number, V a tensor.
 -- `**` takes other named arguments; A? may be missing, and A=1 is what it is then. A note stands
 -- behind --. A row of torch.f is that of a tensor's methods f and, in place, f_. What needs no row:
 -- ops, whose signatures say which argument is a dim, and layers.
@@ -255,6 +256,7 @@ tqdm(X) = progress(X)
 .astype|.type(X, DTYPE) = X:to(DTYPE)
 .where(X, MASK, Y) = where(MASK, X, Y)
 .to(X, DEVICE, **) = X:to(DEVICE, **)
+.cuda(X, DEVICE, **) = X:to(DEVICE, **)
 .cuda(X, **) = X:to("gpu", **)
 .type|.typename(X) = X.dtype
 .size(X, DIM) = X:size(DIM)
@@ -279,7 +281,16 @@ np.take(X, INDEX, AXIS) = X:index_select(AXIS, INDEX)
 np.pad(X, N) = (function(t) local p = {} for i = 1, 2 * t.ndim do p[i] = N end return pad(t, p)
     end)(X)
 np.full(SIZE, X, **) = full(SIZE, X, **)
-np.identity(N) = eye(N)
+np.identity(N, **) = eye(N, **)
+np.eye(N, M, K) = ones(N, M):triu(K):tril(K)
+np.eye(N, M) = eye(N, M)
+np.eye(N, K) = ones(N, N):triu(K):tril(K)
+np.eye(N, M, **) = eye(N, M, **)
+np.eye(N, **) = eye(N, **)
+np.tri(N) = ones(N, N):tril()
+np.tri(N, M) = ones(N, M):tril()
+np.tri(N, M, K) = ones(N, M):tril(K)
+np.tri(N, K) = ones(N, N):tril(K)
 np.cumsum(X) = X:flatten():cumsum(1)
 np.cumprod(X) = X:flatten():cumprod(1)
 np.expand_dims(X, AXIS) = X:unsqueeze(AXIS)

@@ -101,6 +101,12 @@ function P.attention()
     return text(scaled_dot_product_attention(q, q, q)) .. text(conv2d(x:reshape(1, 1, 3, 4),
         ones(1, 1, 2, 2)))
 end
+function P.dlpack()
+    local c <close> = w:to_dlpack()
+    local turned <close> = x:t():to_dlpack(false)
+    local y = from_dlpack(c) + 1
+    return text(y) .. text(from_dlpack(turned, { copy = true }))
+end
 -- What reads the file again, for those that save one.
 P.loads = {}
 function P.loads.checkpoint()

@@ -14,6 +14,47 @@ typedef struct capsule {
     bool versioned;
 } capsule;
 
+/* The capsule at argument i, which is full. */
+static capsule *check_capsule(lua_State *L, int i, const char *fn) {
+    capsule *c = gp_lua_checkudata(L, i, CAPSULE);
+    if (!c->managed) luaL_error(L, "%s: the capsule is empty: its tensor was taken over", fn);
+    return c;
+}
+
+/* capsule:pointer(): the address, whose tensor is the caller's from here on. */
+static int l_pointer(lua_State *L) {
+    capsule *c = check_capsule(L, 1, "pointer");
+    lua_pushinteger(L, (lua_Integer)(uintptr_t)c->managed);
+    c->managed = NULL;
+    return 1;
+}
+
+static int l_delete(lua_State *L) {
+    capsule *c = gp_lua_checkudata(L, 1, CAPSULE);
+    void *managed = c->managed;
+    c->managed = NULL;
+    if (managed) gp_dl_delete(managed, c->versioned);
+    return 0;
+}
+
+/* Pushes the capsules' metatable, made when the first of them is. */
+static void push_metatable(lua_State *L) {
+    static const gp_lua_function methods[] = {{"capsule.pointer", "self capsule", l_pointer},
+                                              {NULL, NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", l_delete}, {"__close", l_delete}, {NULL, NULL}};
+    if (luaL_getmetatable(L, CAPSULE) == LUA_TTABLE) return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    luaL_setfuncs(L, meta, 0);
+    gp_lua_set_functions(L, methods);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pushliteral(L, CAPSULE);
+    lua_setfield(L, -2, "__name");
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, CAPSULE); /* last: a whole one, whatever fails */
+}
+
 static gp_dl_order read_order(lua_State *L, int i) {
     return (gp_dl_order){.given = !lua_isnoneornil(L, i), .stream = lua_tointeger(L, i)};
 }
@@ -23,17 +64,11 @@ static int l_to_dlpack(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "to_dlpack");
     capsule *c = lua_newuserdatauv(L, sizeof *c, 0);
     *c = (capsule){.versioned = lua_toboolean(L, 2)};
-    luaL_setmetatable(L, CAPSULE);
+    push_metatable(L);
+    lua_setmetatable(L, -2);
     gp_lua_enter(L);
     c->managed = gp_dl_export(x, c->versioned, read_order(L, 3));
     return c->managed ? 1 : gp_lua_raise(L);
-}
-
-/* The capsule at argument i, which is full. */
-static capsule *check_capsule(lua_State *L, int i, const char *fn) {
-    capsule *c = gp_lua_checkudata(L, i, CAPSULE);
-    if (!c->managed) luaL_error(L, "%s: the capsule is empty: its tensor was taken over", fn);
-    return c;
 }
 
 /* What argument 1 of from_dlpack holds: a capsule, or an address of a tensor that the caller owns
@@ -81,22 +116,6 @@ static int l_from_dlpack(lua_State *L) {
     return gp_lua_push(L, t);
 }
 
-/* capsule:pointer(): the address, whose tensor is the caller's from here on. */
-static int l_pointer(lua_State *L) {
-    capsule *c = check_capsule(L, 1, "pointer");
-    lua_pushinteger(L, (lua_Integer)(uintptr_t)c->managed);
-    c->managed = NULL;
-    return 1;
-}
-
-static int l_delete(lua_State *L) {
-    capsule *c = gp_lua_checkudata(L, 1, CAPSULE);
-    void *managed = c->managed;
-    c->managed = NULL;
-    if (managed) gp_dl_delete(managed, c->versioned);
-    return 0;
-}
-
 void gp_lua_open_dlpack(lua_State *L) {
     static const gp_lua_function
         functions[] = {{"to_dlpack", "tensor x, bool versioned=true, int? stream", l_to_dlpack},
@@ -104,16 +123,9 @@ void gp_lua_open_dlpack(lua_State *L) {
                         l_from_dlpack},
                        {NULL, NULL, NULL}},
         methods[] = {{"to_dlpack", "self tensor, bool versioned=true, int? stream", l_to_dlpack},
-                     {NULL, NULL, NULL}},
-        capsules[] = {{"capsule.pointer", "self capsule", l_pointer}, {NULL, NULL, NULL}};
-    static const luaL_Reg meta[] = {{"__gc", l_delete}, {"__close", l_delete}, {NULL, NULL}};
+                     {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
     gp_lua_set_functions(L, methods);
-    luaL_newmetatable(L, CAPSULE);
-    luaL_setfuncs(L, meta, 0);
-    gp_lua_set_functions(L, capsules);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 2);
+    lua_pop(L, 1);
 }

@@ -185,9 +185,19 @@ static void set_globals(lua_State *L) {
     lua_pop(L, 1);
 }
 
+/* Lua itself puts a name into the registry where a text first takes a long buffer. It does so here:
+ * if the registry is just full, it would grow in the middle of a script. */
+static void need_long_buffer(lua_State *L) {
+    luaL_Buffer b;
+    luaL_buffinitsize(L, &b, LUAL_BUFFERSIZE + 1);
+    luaL_pushresultsize(&b, 0);
+    lua_pop(L, 1);
+}
+
 void gp_lua_open_state(lua_State *L, gp_lua_kind kind) {
     gp_lua_set_state_kind(L, kind);
     luaL_openlibs(L);
+    need_long_buffer(L);
     gp_stop_install(L);
     if (kind == GP_LUA_PLAIN) gp_syntax_plain(L);
     else if (kind == GP_LUA_SYNTAX) gp_syntax_install(L);

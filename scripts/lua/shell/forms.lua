@@ -104,7 +104,8 @@ local function fitted(form, args)
     end
     for i, word in ipairs(form.words) do
         for _, key in ipairs { word, word:lower(),
-            word == "AXIS" and "dim" or word == "DIM" and "axis" or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
+            word == "AXIS" and "dim" or word == "DIM" and "axis"
+            or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
             if left[key] and given[word] then return nil end
             if left[key] then given[word], left[key] = left[key], nil end
         end

@@ -241,8 +241,8 @@ static bool read_layout(const gp_dl_tensor *t, gp_array *a, size_t *bytes) {
 /* Sets a's address. */
 static bool read_address(const gp_dl_tensor *t, gp_array *a) {
     size_t size = gp_dtype_size((gp_dtype)a->dtype);
-    a->data = (char *)t->data + t->byte_offset;
     if (!t->data) return gp_fail(IMPORT ": %lld elements without memory", (long long)a->numel);
+    a->data = (char *)((uintptr_t)t->data + t->byte_offset);
     return (uintptr_t)a->data % size == 0 ||
            gp_fail(IMPORT ": the first element is at %p, no multiple of the %d bytes of %s: copy "
                           "the tensor there",

@@ -225,13 +225,15 @@ static bool write_event(gp_database *d, sqlite3_stmt *s) {
                             ",\"tid\":%" PRId64 ",\"args\":{\"name\":",
                             pid, tid) &&
                write_text(d, text_of(s, NAME)) && write_format(d, "}}");
-    if (ns < 0) ns = 0;
+    bool before = ns < 0; /* it ends before it begins, which is said */
+    if (before) ns = ns == INT64_MIN ? INT64_MAX : -ns;
     return write_format(d, "{\"ph\":\"X\",\"cat\":\"%.40s\",\"name\":", text_of(s, CAT)) &&
            write_text(d, text_of(s, NAME)) &&
            write_format(d,
                         ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d"
-                        ",\"dur\":%" PRId64 ".%03d,\"args\":{\"x\":0",
-                        pid, tid, start / 1000, (int)(start % 1000), ns / 1000, (int)(ns % 1000)) &&
+                        ",\"dur\":%s%" PRId64 ".%03d,\"args\":{\"x\":0",
+                        pid, tid, start / 1000, (int)(start % 1000), before ? "-" : "", ns / 1000,
+                        (int)(ns % 1000)) &&
            write_field(d, s, DEVICE, "device") && write_field(d, s, STREAM, "stream") &&
            write_field(d, s, CORRELATION, "correlation") && write_field(d, s, BYTES, "bytes") &&
            write_format(d, "}}");

@@ -263,7 +263,9 @@ bool gp_json_skip(gp_json *j) {
 
 bool gp_json_done(gp_json *j) {
     gp_json_peek(j);
-    return !j->failed && (j->at == j->end || unexpected(j, "the end of the file"));
+    if (j->failed || j->at == j->end) return !j->failed;
+    unexpected(j, "the end of the file");
+    return j->ended = false; /* it does not end too early */
 }
 
 /* ---- texts ---- */

@@ -291,6 +291,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     p->ranks = n, p->writer = t[0].k.writer;
     for (int i = 0; i < n; i++) {
         int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;
+        if (n == 1) p->rank = rank;
         if (!gp_kineto_build(&t[i].k, p, rank, n > 1, START - first + t[i].offset, &ids))
             return false;
         gp_kineto_free(&t[i].k);

@@ -403,7 +403,7 @@ static void write_fields(writer *w) {
     write_field(w, "cost_begin", p->cost_begin);
     write_field(w, "cost_end", p->cost_end);
     write_field(w, "started_line", (uint64_t)(p->started.line > 0 ? p->started.line : 0));
-    if (p->size) write_field(w, "job_rank", (uint64_t)p->rank);
+    if (p->size || p->rank) write_field(w, "job_rank", (uint64_t)p->rank);
     if (p->size) write_field(w, "job_size", (uint64_t)p->size);
     write_field_text(w, "started_file", p->started.file);
     write_field_text(w, "how", p->how);

@@ -286,6 +286,10 @@ bool gp_prof_end_model(gp_prof *p);
 /* Notes in p the list of ops whose modelled times are bounds, "" for none; NULL: those since its
  * start. False with a message. */
 bool gp_prof_note_bounds(gp_prof *p, const char *list);
+/* Fails since p was recorded without `what`, for which gpush's own profiler has the option `own`,
+ * and PyTorch's the option `torch`: "WHO needs ...". Returns NULL. */
+void *gp_prof_fail_lacking(const gp_prof *p, const char *who, const char *what, const char *own,
+                           const char *torch);
 /* How many events of t and the tracks after it there are for which is() is true. */
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
 /* The same on the tracks of that rank; -1: on all. */

@@ -19,6 +19,15 @@ const char *gp_rec_keep_shapes(gp_prof *p, const gp_call *c) {
     return gp_intern_add(p->names, buf, (size_t)(at - buf));
 }
 
+void *gp_prof_fail_lacking(const gp_prof *p, const char *who, const char *what, const char *own,
+                           const char *torch) {
+    if (!p->foreign) return gp_fail_null("%s needs a profile with %s", who, own);
+    if (!p->writer) return gp_fail_null("%s needs a profile with %s", who, torch);
+    return gp_fail_null("%s needs %s, which gpush reads from no trace of this kind: %s (it reads "
+                        "them from torch.profiler's, recorded with %s)",
+                        who, what, p->writer, torch);
+}
+
 char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
     if (n) *buf = 0;
     if (!shapes) return buf;

@@ -76,9 +76,11 @@ bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, d
     if (!c) return false;
     *share = gp_torch_costs_share(c);
     gp_torch_costs_free(c);
-    return *share > 0 || gp_fail("%s: no op that launched a kernel has a known cost (expected "
-                                 "shapes in the trace, of profile(record_shapes=True))",
-                                 what);
+    if (*share > 0) return true;
+    if (p->writer) return gp_prof_fail_lacking(p, what, "shapes", "", "record_shapes=True");
+    return gp_fail("%s: no op that launched a kernel has a known cost (expected shapes in the "
+                   "trace, of profile(record_shapes=True))",
+                   what);
 }
 
 /* ---- the card ---- */

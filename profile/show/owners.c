@@ -171,8 +171,8 @@ static bool find(finder *f, const gp_prof *p) {
 gp_owners *gp_owners_new(const gp_prof *p) {
     finder f = {0};
     if (!p->opts.memory)
-        return gp_fail_null("profile.memory needs a profile with %s",
-                            p->foreign ? "profile_memory=True" : "memory = true");
+        return gp_prof_fail_lacking(p, "profile.memory", "memory", "memory = true",
+                                    "profile_memory=True");
     bool ok = find(&f, p);
     free(f.list);
     free(f.blocks);

@@ -443,13 +443,13 @@ static int count(const gp_track *t) {
 
 gp_rows *gp_rows_new(const gp_prof *p, gp_group_by group) {
     if (group == GP_BY_SHAPE && !p->opts.shapes)
-        return gp_fail_null("group = \"shape\" needs a profile with %s",
-                            p->foreign ? "record_shapes=True" : "shapes = true");
+        return gp_prof_fail_lacking(p, "group = \"shape\"", "shapes", "shapes = true",
+                                    "record_shapes=True");
     bool by_stack = group == GP_BY_STACK || group == GP_BY_MODULE;
     if (by_stack && !p->opts.stack)
-        return gp_fail_null("group = \"%s\" needs a profile with %s",
-                            group == GP_BY_STACK ? "stack" : "module",
-                            p->foreign ? "with_stack=True" : "stack = true");
+        return gp_prof_fail_lacking(
+            p, group == GP_BY_STACK ? "group = \"stack\"" : "group = \"module\"", "stacks",
+            "stack = true", "with_stack=True");
     sweep *s = calloc(1, sizeof *s);
     gp_rows *r = calloc(1, sizeof *r);
     table t = {.rows = r};

@@ -258,7 +258,7 @@ function M.check(prof, given, by_time)
         if by_time then found.steps = nil end
         if not file then return gate.write(path, found) end
         local kept = gate.read(path)
-        local list = gate.check(found, kept, given["--fail-on"])
+        local list = gate.check(found, kept, given["--fail-on"], prof.writer)
         note = gate.note(found, kept)
         if given["--junit"] then gate.junit(given["--junit"], list) end
         return list

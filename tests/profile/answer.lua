@@ -121,6 +121,13 @@ t.is({ none.cause, none.untold ~= nil, none.causes[1].cause, none.causes[1].unkn
 local other <const> = folder .. "/other.json"
 os.execute(("cp '%s' '%s'"):format(path, other))
 answer("two ranks", ("analyze --json %s %s"):format(path, other))
+local third <const> = assert(io.open(folder .. "/rank3.json", "w"))
+local one = made.trace { rank = 3 }
+one:kernel("gemm", 20, 300, one:call("cudaLaunchKernel", 5, 10))
+third:write(one:text())
+third:close()
+local lone = answer("a rank alone", "analyze --json " .. folder .. "/rank3.json")
+t.is({ lone.idle[1].rank, lone.devices[1].rank }, { 3, 3 }, "has its own number")
 local both = ("%s/gpush analyze --json --diff %s %s 2>/dev/null"):format(build, path, path)
 local status = select(3, os.execute(both))
 t.is(status, 2, "--diff has no JSON")

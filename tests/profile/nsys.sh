@@ -25,6 +25,12 @@ tap_is "$(field 'sorted(o["name"] for o in a["ops"])')" \
 tap_is "$(field '[w["count"] for w in a["waits"]["lines"]]')" "[3]" "three waits"
 tap_is "$(field '"Nsight Systems'"'"' export of NVIDIA H100" in a["source"]')" True "where it is from"
 
+make back.sqlite
+python3 -c 'import sqlite3; c = sqlite3.connect("back.sqlite"); c.execute("update CUPTI_ACTIVITY_KIND_KERNEL set end = start - 2500 where correlationId = 0"); c.commit()'
+"$gpush" analyze --json back.sqlite >one.json
+tap_is "$(field 'a["devices"][0]["kernel_ns"], "; 1 events had a negative duration, and have none" in a["source"]')" \
+    "(600014, True)" "a kernel that ends before it begins takes no time, and is reported"
+
 make two.sqlite 2
 text=$("$gpush" analyze two.sqlite 2>&1)
 tap_is "$(grep -c '^r[01]/cuda:0  *[0-9]' <<<"$text")" 2 "two processes are two ranks"

@@ -60,7 +60,16 @@ local tpu = load [[{"traceEvents": [
 {"ph": "X", "pid": 3, "tid": 2, "ts": 0, "dur": 100, "name": "0"},
 {"ph": "X", "pid": 3, "tid": 1, "ts": 10, "dur": 20, "name": "fusion.1"},
 {"ph": "X", "pid": 3, "tid": 1, "ts": 40, "dur": 50, "name": "convolution.2"}]}]]
-t.is(tpu:devices()[1].kernel_time, 70000, "a TPU's ops, without its steps")
+t.is({ tpu:devices()[1].device, tpu:devices()[1].kernel_time }, { "tpu:0", 70000 },
+    "a TPU's ops, without its steps")
+for group, what in pairs { shape = "shapes", stack = "stacks" } do
+    t.error(function() tpu:rows { group = group } end, ("group = \"%s\" needs %s, which gpush \z
+        reads from no trace of this kind: JAX's or TensorFlow's trace"):format(group, what),
+        what .. ": no option of another profiler's")
+end
+for _, row in ipairs(p:verdict()) do
+    t.ok(not row.advice:find "torch", row.cause .. ": what JAX has", row.advice)
+end
 t.ok(tpu:verdict().sentence:find("^no verdict: for 2 of 2 kernels"), "without launches no verdict",
     tpu:verdict().sentence)
 

@@ -414,6 +414,8 @@ broken(event:gsub('"ts":1', '"ts":01') .. "]}", "',' or '}'", "a number that is 
 broken(event:gsub('"name":"k",', "") .. "]}", "no valid name", "no name")
 broken(event:gsub('"k"', '"k\0"') .. "]}", "the byte 0x00 in a text", "a byte that is none")
 broken(event .. "]}{", "expected the end of the file", "more after it")
+broken(event .. "]}more", "expected the end of the file, got 'm'",
+    "a word after it, which is no file that is cut")
 broken(event:gsub("}", ',"args":' .. ("["):rep(600) .. "}") .. "]}", "more than 512 levels",
     "depth")
 broken(event .. "," .. event:gsub('"ts":1', '"ts":2e15') .. "]}",

@@ -193,7 +193,10 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
     b->several = several;
     b->shift = shift;
     b->ids = ids;
-    b->kind = k->hip || (k->device && strstr(k->device, "AMD")) ? "hip" : "cuda";
+    const char *device = k->device ? k->device : "";
+    b->kind = k->hip || strstr(device, "AMD") ? "hip"
+              : strstr(device, "/device:TPU") ? "tpu"
+                                              : "cuda";
     bool sorted = gp_kineto_sort(k, &b->order, &b->thread) || no_memory(b);
     bool ok = sorted && make_maps(b) && add_all(b);
     p->opts.shapes |= k->has_shapes;

@@ -79,12 +79,13 @@ end
 
 -- What to do where the host takes far longer for each launch than a launch does; nil: it does not.
 local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
-local function slow_launches(row)
+local function slow_launches(row, prof)
     if row.times == 0 or row.ns < SLOW_LAUNCH * row.times then return end
     return ("the host takes %s for each of %d, which is no launch's time: its ops do something \z
         else before them (compile, check guards, make memory); record later steps, where a first \z
-        use has passed, with with_stack=True, which names it")
-        :format(time(row.ns / row.times), row.times)
+        use has passed%s")
+        :format(time(row.ns / row.times), row.times,
+        prof.writer and "" or ", with with_stack=True, which names it")
 end
 
 -- What to do about ops of the host that take less than a card's launch; nil: they take longer.
@@ -121,14 +122,14 @@ local COMPILED_LAUNCHES <const> = "launch less: torch.compile made kernels alrea
     mode=\"reduce-overhead\" replays their launches at once, by CUDA graphs; or larger batches"
 
 --- What to do about launches of a trace of PyTorch; nil: what cause.def says.
-function M.launches(row, built)
+function M.launches(row, built, prof)
     if row.reads and 2 * row.most >= row.ns then
         return ("%s of it is in %s, which reads a result on the host: no CUDA graph holds that, \z
             and torch.compile joins nothing across it: %s"):format(time(row.most),
             fit.safe(row.name), row.reads)
     end
-    return slow_launches(row) or built.graphs and GRAPHS or built.compiled and COMPILED_LAUNCHES
-        or nil
+    return slow_launches(row, prof) or built.graphs and GRAPHS
+        or built.compiled and COMPILED_LAUNCHES or nil
 end
 
 local DELAYS <const> = "short delays lie between kernels of the CUDA graphs that launch most of \z

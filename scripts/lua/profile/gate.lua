@@ -173,7 +173,8 @@ function M.note(found, kept)
 end
 
 --- The checks by the names asked for, or of all that both have: a list of {name, ok, text, lines}.
-function M.check(found, kept, names)
+--- writer: of another profiler's trace, its name.
+function M.check(found, kept, names, writer)
     if kept.ranks and kept.ranks ~= found.ranks then
         fail("--baseline: it is of %d rank%s, and the record of %d (expected as many: a file for \z
             each number, or --update)", kept.ranks, kept.ranks == 1 and "" or "s", found.ranks)
@@ -183,8 +184,10 @@ function M.check(found, kept, names)
         if found[name] and kept[name] then
             checks[#checks + 1] = check(name, found, kept)
         elseif names then
-            fail("--fail-on: %s: %s lacks it: record with profile_memory=True (gpush record \z
-                --memory)", name, found[name] and "the baseline" or "the record")
+            local how = writer and "gpush reads it from no trace of this kind: " .. writer
+                or "record with profile_memory=True (gpush record --memory)"
+            fail("--fail-on: %s: %s lacks it: %s", name,
+                found[name] and "the baseline" or "the record", how)
         end
     end
     return checks

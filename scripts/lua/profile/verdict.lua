@@ -286,11 +286,30 @@ function Verdict.__tostring(list)
     return table.concat(out, "\n")
 end
 
--- What names the script's parts in a record of another profiler; nil: what cause.def says.
-local function naming(prof)
-    if prof.writer ~= "Nsight Systems' export" then return nil end
-    return "NVTX ranges around its parts (torch.cuda.nvtx.range) name them; " .. MOVE
-end
+-- What is to be done by cause in a record of another profiler than PyTorch's, in the words of that
+-- one; what is not here is as cause.def says.
+local FIRST <const> = "first uses (of a device, a library, a shape, a kernel's code) pass once, \z
+    with the first steps: record later ones (%s)"
+local BY_WRITER <const> = {
+    ["Nsight Systems' export"] = {
+        script = "NVTX ranges around its parts (torch.cuda.nvtx.range) name them; " .. MOVE,
+        setup = FIRST:format "nsys profile --delay, or --capture-range=cudaProfilerApi" },
+    ["rocprofv3's trace"] = {
+        script = "ROCTx ranges around its parts name them (rocprofv3 --marker-trace); " .. MOVE,
+        setup = FIRST:format "rocprofv3 --collection-period" },
+    ["JAX's or TensorFlow's trace"] = {
+        script = "jax.profiler.TraceAnnotation, or tf.profiler.experimental.Trace, around its \z
+            parts names them; move work out of the loop",
+        setup = FIRST:format "jax.profiler.start_trace after them",
+        launches = "launch less: jit more of the step in one function (jax.jit, tf.function), or \z
+            larger batches",
+        memory = "the driver is asked for memory in each step: keep arrays of the same sizes, and \z
+            leave memory free (smaller batches)",
+        delays = "short delays are each launch's own: one jitted function for more of the step \z
+            makes fewer; a long one waited for what is not on the record, as earlier work or \z
+            another process's is",
+        kernels = "make them cheaper: lower precision where products and convolutions are in f32 \z
+            (bf16), more in one jitted function for elementwise ops, a smaller model or input" } }
 
 -- Of a job, the rank that the others wait for, and what then is to be done about collectives.
 local function add_late(list, prof)
@@ -310,7 +329,9 @@ end
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
     local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)
+    local of_writer = BY_WRITER[prof.writer] or {}
     for i, row in ipairs(list) do
+        row.advice = of_writer[row.cause] or row.advice
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
         if row.unknown then row.worth = 0 end
@@ -321,8 +342,6 @@ local function verdict(prof, rank)
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
             row.advice = row.sampled
                 and HAS:format(place(row), time(row.most), row.library or MOVE) or MOVE
-        elseif row.cause == "script" then
-            row.advice = naming(prof) or row.advice
         end
         if row.cause == "script" and list.sampled and not prof.foreign then row.advice = SAMPLED end
         if row.cause == "loader" and row.sampled then
@@ -336,7 +355,7 @@ local function verdict(prof, rank)
             row.advice = causes.kernels(row, prof, row.share >= LITTLE, built) or row.advice
         end
         if row.cause == "launches" and prof.foreign then
-            row.advice = causes.launches(row, built) or row.advice
+            row.advice = causes.launches(row, built, prof) or row.advice
         end
         if row.cause == "delays" then
             row.advice = causes.delays(built) or row.advice

@@ -55,6 +55,9 @@ void gp_lua_open_fuse(lua_State *L) {
     leave_out(L, LUA_REGISTRYINDEX, "gpush.fuse", "fuse", "GPUSH_CAPTURE");
     leave_out(L, -1, "fuse_compile", "fuse_compile", "GPUSH_CAPTURE");
 }
+void gp_lua_open_simt(lua_State *L) {
+    leave_out_table(L, "gpush.simt", "cuda.kernel", "GPUSH_CAPTURE");
+}
 /* Optimizers and schedules ask whether a function is being captured. */
 void gp_lua_open_capture(lua_State *L) {
     leave_out(L, LUA_REGISTRYINDEX, "gpush.capture", "capture", "GPUSH_CAPTURE");

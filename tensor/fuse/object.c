@@ -38,6 +38,8 @@ struct gp_object {
     int slot;          /* in running, under its lock; -1 */
     _Atomic pid_t pid; /* the compiler; 0 */
     void *so;
+    bool own;   /* of a source that a user wrote; then */
+    char *said; /* is all that the compiler wrote, or why there is nothing */
     char name[GP_OBJECT_NAME], c[GP_OBJECT_NAME], so_name[GP_OBJECT_NAME], log[GP_OBJECT_NAME];
 };
 
@@ -132,7 +134,7 @@ static bool find_compiler(char path[PATH_MAX], struct stat *st, const char **why
 /* Sets o->name by all that the object depends on; of the compiler what tells its versions apart. */
 static void set_name(gp_object *o, const char *source, const char *flags, const char *compiler,
                      const struct stat *st) {
-    char key[PATH_MAX + 400];
+    char key[PATH_MAX + 700];
     unsigned __int128 h = 0;
     snprintf(key, sizeof key, "1 %s %s %lld %lld %lld.%09ld", flags, compiler,
              (long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
@@ -145,7 +147,7 @@ static void set_name(gp_object *o, const char *source, const char *flags, const 
              (unsigned long long)h);
 }
 
-enum { FLAGS = 24 };
+enum { FLAGS = 32 };
 
 /* Splits flags, in text, into argv from n on. */
 static int add_flags(char *text, char **argv, int n) {
@@ -157,7 +159,7 @@ static int add_flags(char *text, char **argv, int n) {
 
 /* In the folder, and a group of its own: Ctrl-C is not for it. Its messages go to o->log. */
 static int spawn(gp_object *o, char *compiler, const char *flags) {
-    char text[300], *argv[FLAGS + 8] = {compiler};
+    char text[600], *argv[FLAGS + 8] = {compiler};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
@@ -241,6 +243,17 @@ static bool enter(gp_object *o) {
     return found;
 }
 
+/* All that the compiler wrote; malloc'd. */
+static char *whole_log(const gp_object *o) {
+    enum { MOST = 1 << 16 };
+    char *text = calloc(1, MOST);
+    int fd = text ? openat(o->fd, o->log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    ssize_t n = fd < 0 ? 0 : read(fd, text, MOST - 1);
+    if (fd >= 0) close(fd);
+    if (text) text[n > 0 ? n : 0] = 0;
+    return text;
+}
+
 /* The compiler's first error, or its first line, or the status that it ended with. */
 static void read_log(const gp_object *o, int status, char *why, size_t size) {
     char text[2000] = "";
@@ -269,13 +282,13 @@ static gp_object *failed(gp_object *o, const char **why, const char *text) {
     return NULL;
 }
 
-gp_object *gp_object_begin(const char *source, const char *flags, const char **why) {
+static gp_object *begin(const char *source, const char *flags, bool own, const char **why) {
     char compiler[PATH_MAX], text[300] = "", tag[GP_TEMPORARY_TAG];
     struct stat st;
     gp_object *o = calloc(1, sizeof *o);
     *why = NULL;
     if (!o) return failed(NULL, why, "out of memory");
-    o->fd = o->slot = o->held = -1;
+    o->fd = o->slot = o->held = -1, o->own = own;
     if (!find_compiler(compiler, &st, why)) return failed(o, why, *why);
     if ((o->fd = gp_fuse_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
     gp_temporary_tag(tag);
@@ -286,7 +299,7 @@ gp_object *gp_object_begin(const char *source, const char *flags, const char **w
     if (*text) return failed(o, why, text);
     snprintf(o->so_name, sizeof o->so_name, "tmp-%s.so", tag);
     snprintf(o->log, sizeof o->log, "tmp-%s.log", tag);
-    if (given_up(text, sizeof text)) return failed(o, why, text);
+    if (!own && given_up(text, sizeof text)) return failed(o, why, text);
     if (!enter(o)) return gp_object_free(o), NULL;
     o->held = gp_fuse_cache_create(o->fd, o->c, source, strlen(source), text, sizeof text);
     if (o->held < 0) return failed(o, why, text);
@@ -297,13 +310,29 @@ gp_object *gp_object_begin(const char *source, const char *flags, const char **w
     return failed(o, why, text);
 }
 
+gp_object *gp_object_begin(const char *source, const char *flags, const char **why) {
+    return begin(source, flags, false, why);
+}
+
+gp_object *gp_object_begin_own(const char *source, const char *flags, const char **why) {
+    return begin(source, flags, true, why);
+}
+
+const char *gp_object_log(const gp_object *o) { return o->said ? o->said : "out of memory"; }
+
+char *gp_object_read(const gp_object *o, size_t *n) {
+    char why[300];
+    return gp_fuse_cache_read(o->fd, o->name, n, why, sizeof why);
+}
+
 /* The compiler has ended, with that status. */
 static gp_object_state finish(gp_object *o, int status) {
     char text[300];
     bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
     o->pid = 0;
     if (!ok) read_log(o, status, text, sizeof text);
-    else ok = gp_fuse_cache_store(o->fd, o->so_name, o->name, text, sizeof text);
+    bool refused = !ok && o->own && (o->said = whole_log(o)) && strstr(o->said, "error");
+    if (ok) ok = gp_fuse_cache_store(o->fd, o->so_name, o->name, text, sizeof text);
     if (ok && !(o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text))) {
         ok = false;
         if (!*text) snprintf(text, sizeof text, "the compiled object has gone");
@@ -312,6 +341,9 @@ static gp_object_state finish(gp_object *o, int status) {
     remove_temporaries(o);
     leave(o);
     if (ok) return note_made(&counts.compiled), GP_OBJECT_READY;
+    if (refused) return GP_OBJECT_FAILED;
+    free(o->said);
+    o->said = o->own ? strdup(text) : NULL;
     note_failure(text);
     return GP_OBJECT_FAILED;
 }
@@ -347,6 +379,7 @@ void gp_object_free(gp_object *o) {
     leave(o);
     if (o->so) dlclose(o->so);
     if (o->fd >= 0) close(o->fd);
+    free(o->said);
     free(o);
 }
 

@@ -14,6 +14,13 @@ typedef enum gp_object_state { GP_OBJECT_BUSY, GP_OBJECT_READY, GP_OBJECT_FAILED
  * disk, or starts the compiler. Never waits. NULL where it cannot even be tried, or two compilers
  * are at work: *why is NULL then, and a later call may do. */
 gp_object *gp_object_begin(const char *source, const char *flags, const char **why);
+/* The same for a source that a user wrote: that the compiler refuses it counts as no failure of the
+ * compiler, and gp_object_log has all that it said. */
+gp_object *gp_object_begin_own(const char *source, const char *flags, const char **why);
+/* Of a failed one: what the compiler wrote, or why there is none; valid as long as o is. */
+const char *gp_object_log(const gp_object *o);
+/* Of a ready one: the bytes of its file, *n of them, by free. NULL where it has gone. */
+char *gp_object_read(const gp_object *o, size_t *n);
 /* Whether it is ready; `wait` sleeps until it is or the calling thread is stopped. */
 gp_object_state gp_object_poll(gp_object *o, bool wait);
 /* Of a ready one: a function in it, or NULL. */

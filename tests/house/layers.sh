@@ -45,7 +45,7 @@ blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchroniz
 
 parts='profile/(load|replay)/|tensor/(fuse|capture|dist)/|tensor/ops/(fuse|dist)\.|kernels/(cpu|cuda)/(fuse|dist)/'
 parts="$parts|kernels/(mpi|nccl)/|bindings/api/(op/(fuse|capture)|device/dist|profile/(load|replay|whatif))\."
-parts="$parts|shell/doctor(_cuda)?\.c|tensor/device/plugin_api\.h"
+parts="$parts|kernels/common/simt/|shell/doctor(_cuda)?\.c|tensor/device/plugin_api\.h"
 rules=(includes parts calls lua cuda nccl blocking exit editor openmp onednn handlers drain locks relative)
 # Prints the objects that the build in the folder $1 makes by its own list: the folder may hold
 # those of files that were moved or deleted since.

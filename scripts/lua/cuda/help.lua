@@ -6,6 +6,17 @@ cuda (see sync, profile)
     what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false),
     cuda.benchmark(true), cuda.svd_driver "gesvdj" (and without a name, which one it was).
     > #cuda.memory_summary 'sim' > 0 --> true
+cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see elementwise, reduction)
+    A kernel in CUDA C, for cpu and sim, compiled by GCC: k(grid, block, arguments…), where grid
+    and block are numbers or {x, y, z}, and {shared = bytes} may come last; k:over(n)(arguments…)
+    has a thread for each of n elements. name: which, where the text has several. Arguments are
+    checked by the kernel's parameters: a tensor for a pointer, a number for a number. Each access
+    is checked, too: bounds, races, barriers, shared memory that was not written; check = false
+    turns that off. docs/kernels.md has the rules.
+    > local k = cuda.kernel("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
+    > local x = tensor{1.0, 2.0} k(1, 2, x)
+    > return x
+    --> tensor({2.0, 4.0}, f32 2 cpu)
 cuda.device_count | cuda.device_count() (see cuda.devices)
     How many GPUs there are.
 cuda.get_device_name | cuda.get_device_name([device]) (see cuda.devices)

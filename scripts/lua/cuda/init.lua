@@ -136,6 +136,10 @@ function cuda.memory_summary(device)
     }, "\n")
 end
 
+-- A kernel in CUDA C.
+function cuda.kernel(...) return require "kernel.cuda".kernel(...) end
+
+declared(cuda, "cuda.", { kernel = "text source, text? name, bool check=true" })
 declared(cuda, "cuda.",
     { devices = "", device_count = "", is_available = "" })
 declared(settings, "cuda.", { tf32 = "bool? on", deterministic = "bool? on",

@@ -61,7 +61,8 @@ local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     ["utils.data.random_split"] = "data.random_split", ["utils.data.Subset"] = "data.Subset",
     ["utils.data.ConcatDataset"] = "data.ConcatDataset",
     ["optim.lr_scheduler.LRScheduler"] = "optim.lr.LambdaLR",
-    ElementwiseKernel = "elementwise", ReductionKernel = "reduction" }
+    ElementwiseKernel = "elementwise", ReductionKernel = "reduction",
+    RawKernel = "cuda.kernel", RawModule = "cuda.kernel" }
 elsewhere.same = same
 elsewhere.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
     plt = true, jax = true, cp = true, cupy = true, pd = true, pandas = true, scipy = true,

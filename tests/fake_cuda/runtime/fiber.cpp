@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "switch.h"
+#include "kernels/common/simt/switch.h"
 #if defined(FAKE_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -32,7 +32,7 @@ enum state { IDLE, RUNNING, AT_BARRIER, AT_WARP, YIELDED };
 
 struct runner;
 struct fiber {
-    context c;
+    gp_fiber_context c;
     char *stack;
     size_t size;
     runner *run;
@@ -56,7 +56,7 @@ struct warp {
 
 /* One OS thread's fibers and the block that it is running. */
 struct runner {
-    context main;
+    gp_fiber_context main;
     std::vector<fiber *> fibers; /* all; the first `used` are taken by threads of this block */
     size_t used;
     fiber *current;
@@ -111,7 +111,7 @@ static void after_switch(runner *r, void *asan) {
 /* Switches from main to f; returns when no fiber can continue. */
 static void enter(runner *r, fiber *f) {
     before_switch(r, &r->asan, f);
-    context_swap(&r->main, &f->c);
+    gp_context_swap(&r->main, &f->c);
     after_switch(r, r->asan);
 }
 
@@ -128,7 +128,7 @@ static void leave(fiber *f, state st) {
         return;
     }
     before_switch(r, &f->asan, to);
-    context_swap(&f->c, to ? &to->c : &r->main);
+    gp_context_swap(&f->c, to ? &to->c : &r->main);
     after_switch(f->run, f->asan);
 }
 
@@ -169,7 +169,7 @@ static void prepare(fiber *f) {
     if (f->tsan) __tsan_destroy_fiber(f->tsan);
     f->tsan = __tsan_create_fiber(0);
 #endif
-    context_make(&f->c, f->stack, f->size, fiber_main);
+    gp_context_make(&f->c, f->stack, f->size, fiber_main);
 }
 
 static fiber *fiber_new(runner *r) {

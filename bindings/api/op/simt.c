@@ -1,0 +1,178 @@
+/* cuda.kernel's part in C: builds a kernel from text that scripts/lua/kernel/cuda.lua has prepared,
+ * and queues its calls, whose arguments are checked by the kernel's own parameters. */
+#include <limits.h>
+#include <string.h>
+
+#include "bindings/args/function.h"
+#include "bindings/bind.h"
+#include "bindings/module.h"
+#include "kernels/common/simt/simt.h"
+#include "tensor/autograd/grad.h"
+#include "tensor/base/intern.h"
+
+/* ---- building ---- */
+
+static const char *field_text(lua_State *L, int t, const char *key) {
+    lua_getfield(L, t, key);
+    const char *s = lua_isstring(L, -1) ? gp_intern_text(lua_tostring(L, -1)) : NULL;
+    lua_pop(L, 1);
+    return s;
+}
+
+static int64_t field_int(lua_State *L, int t, const char *key) {
+    lua_getfield(L, t, key);
+    int64_t i = lua_isboolean(L, -1) ? lua_toboolean(L, -1) : lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return i;
+}
+
+/* A parameter from the table on top of the stack. */
+static gp_simt_param param(lua_State *L) {
+    int t = lua_gettop(L);
+    const char *dtype = field_text(L, t, "dtype");
+    gp_dtype dt;
+    return (gp_simt_param){.name = field_text(L, t, "name"),
+                           .type = field_text(L, t, "text"),
+                           .pointer = field_int(L, t, "pointer"),
+                           .constant = field_int(L, t, "const"),
+                           .kind = (uint8_t)field_int(L, t, "kind"),
+                           .size = (uint8_t)field_int(L, t, "size"),
+                           .dtype = dtype && gp_dtype_parse(dtype, &dt) ? (int)dt : -1};
+}
+
+/* build{name =, text =, file =, line =, checked =, params...}: the kernel's number and the bytes of
+ * its shared memory; or nil and what the compiler says of the text. */
+static int l_build(lua_State *L) {
+    bool refused;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "text");
+    gp_simt_source s = {.name = field_text(L, 1, "name"),
+                        .text = luaL_checkstring(L, -1),
+                        .file = field_text(L, 1, "file"),
+                        .line = (int)field_int(L, 1, "line"),
+                        .checked = field_int(L, 1, "checked"),
+                        .nparams = (int)lua_rawlen(L, 1)};
+    if (s.nparams > GP_SIMT_PARAMS)
+        return luaL_error(L, "%s: more than %d parameters", s.name, GP_SIMT_PARAMS);
+    for (int i = 0; i < s.nparams; i++) {
+        lua_rawgeti(L, 1, i + 1);
+        s.param[i] = param(L);
+        lua_pop(L, 1);
+    }
+    gp_simt_kernel *k = gp_simt_build(&s, &refused);
+    if (!k && refused) return lua_pushnil(L), lua_pushstring(L, gp_error()), 2;
+    if (!k) return gp_lua_raise(L);
+    lua_pushinteger(L, gp_simt_number(k));
+    lua_pushinteger(L, (lua_Integer)gp_simt_static_shared(k));
+    return 2;
+}
+
+/* ---- calls ---- */
+
+static bool is_tensor(const gp_simt_source *s, int i, gp_tensor *t) {
+    const gp_simt_param *p = &s->param[i];
+    char text[160];
+    if (p->dtype >= 0 && t->a.dtype != p->dtype)
+        return gp_fail("%s: argument %d '%s' is %s, the kernel takes %s; %s:to '%s' converts",
+                       s->name, i + 1, p->name, gp_dtype_name((gp_dtype)t->a.dtype), p->type,
+                       p->name, gp_dtype_name((gp_dtype)p->dtype));
+    if (!t->a.contiguous)
+        return gp_fail("%s: argument %d '%s' is a view of %s that is not contiguous, and %s is a "
+                       "plain address; %s:contiguous() makes a copy",
+                       s->name, i + 1, p->name, gp_tensor_text(t, text, sizeof text), p->type,
+                       p->name);
+    if (t->requires_grad && !gp_no_grad)
+        return gp_fail("%s: argument %d '%s' requires grad, and a kernel has no derivative; pass "
+                       "%s:detach(), or call it within no_grad",
+                       s->name, i + 1, p->name, p->name);
+    return true;
+}
+
+/* Whether the integer v, of Lua, is one of the parameter's type. */
+static bool fits(const gp_simt_param *p, int64_t v) {
+    int bits = 8 * p->size;
+    if (p->kind == GP_SIMT_UNSIGNED)
+        return bits == 64 || (v >= 0 && (uint64_t)v < (uint64_t)1 << bits);
+    return bits == 64 || (v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1));
+}
+
+/* The bits of argument i, a number at that index of the stack. */
+static bool number(lua_State *L, int index, const gp_simt_source *s, int i, int64_t *bits) {
+    const gp_simt_param *p = &s->param[i];
+    int whole = 1;
+    if (lua_isboolean(L, index) && p->kind != GP_SIMT_FLOAT)
+        return *bits = lua_toboolean(L, index), true;
+    if (lua_type(L, index) != LUA_TNUMBER)
+        return gp_fail("%s: argument %d '%s': expected a number for %s, got %s", s->name, i + 1,
+                       p->name, p->type, gp_lua_type_text(L, index));
+    double d = lua_tonumber(L, index);
+    float f = (float)d;
+    *bits = 0;
+    if (p->kind == GP_SIMT_FLOAT)
+        return memcpy(bits, p->size == 4 ? (void *)&f : (void *)&d, p->size), true;
+    *bits = lua_tointegerx(L, index, &whole);
+    if (!whole || !fits(p, *bits))
+        return gp_fail("%s: argument %d '%s': %g is no %s", s->name, i + 1, p->name, d, p->type);
+    return true;
+}
+
+typedef struct arguments {
+    int n[2]; /* tensors: those that are written, those that are read */
+    gp_tensor *list[2][GP_SIMT_TENSORS];
+    int nvalues;
+    int64_t value[GP_MAX_INTS];
+} arguments;
+
+/* Sorts the arguments from that index of the stack on. False with a message. */
+static bool sort_arguments(lua_State *L, int first, const gp_simt_source *s, arguments *a) {
+    for (int i = 0; i < s->nparams; i++) {
+        const gp_simt_param *p = &s->param[i];
+        gp_tensor *t = gp_lua_totensor(L, first + i);
+        if (!p->pointer) {
+            if (!number(L, first + i, s, i, &a->value[a->nvalues++])) return false;
+            continue;
+        }
+        if (!t)
+            return gp_fail("%s: argument %d '%s': expected a tensor for %s, got %s", s->name, i + 1,
+                           p->name, p->type, gp_lua_type_text(L, first + i));
+        if (!is_tensor(s, i, t)) return false;
+        a->list[p->constant][a->n[p->constant]++] = t;
+    }
+    return true;
+}
+
+static void add_list(gp_call *c, gp_tensor **list, int n) {
+    c->arg[c->nargs++] = (gp_value){.kind = GP_LIST, .n = n, .list = list};
+}
+
+/* launch(number, gx, gy, gz, bx, by, bz, shared, arguments...): queues it. */
+static int l_launch(lua_State *L) {
+    enum { FIXED = 8, GRID = 7 };
+    const gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
+    arguments a = {.nvalues = GRID};
+    gp_call c;
+    if (!k) return luaL_error(L, "no such kernel");
+    const gp_simt_source *s = gp_simt_source_of(k);
+    int given = lua_gettop(L) - FIXED;
+    gp_lua_enter(L);
+    for (int i = 0; i < GRID; i++) a.value[i] = luaL_checkinteger(L, i + 2);
+    if (given != s->nparams) {
+        gp_fail("%s: expected %d arguments after grid and block, got %d", s->name, s->nparams,
+                given);
+        return gp_lua_raise(L);
+    }
+    if (!sort_arguments(L, FIXED + 1, s, &a)) return gp_lua_raise(L);
+    gp_call_begin(&c, GP_OP(kernel_launch));
+    c.name = s->name;
+    add_list(&c, a.list[0], a.n[0]);
+    add_list(&c, a.list[1], a.n[1]);
+    gp_call_int(&c, gp_simt_number(k));
+    gp_call_ints(&c, a.value, a.nvalues);
+    return gp_op_run(&c) ? 0 : gp_lua_raise(L);
+}
+
+void gp_lua_open_simt(lua_State *L) {
+    static const luaL_Reg functions[] = {{"build", l_build}, {"launch", l_launch}, {NULL, NULL}};
+    luaL_newlib(L, functions);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.simt");
+}

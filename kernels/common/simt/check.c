@@ -1,0 +1,364 @@
+/* Looks at each access of a checked kernel. Tensors are copied into windows of one arena, far from
+ * each other, so that the window of an address is a shift away. Each word of 4 bytes has a cell:
+ * who wrote it last, and two that read it. Two accesses of threads that nothing orders, one of them
+ * a write and not both atomic, are a race, in whatever order they ran. Time counts barriers and
+ * meetings of warps: it does not start again with a launch, and so what is old needs no clearing.
+ */
+#include "kernels/common/simt/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tensor/base/error.h"
+#include "tensor/device/device.h"
+#include "tensor/device/offload.h"
+
+/* A window that is this large, of which only what is used takes memory, keeps a wrong index out of
+ * the next one. */
+enum { LEAST_SHIFT = 24, WISHED_SHIFT = 30, LARGEST_TIME = 0x7f000000 };
+
+static _Thread_local gp_runner *now; /* whose checked launch runs on this thread */
+
+__attribute__((noinline)) static gp_runner *me(void) {
+    __asm__ volatile("");
+    return now;
+}
+
+/* ---- areas ---- */
+
+static bool reserve(gp_check *c, int shift) {
+    if (shift <= c->shift) return true;
+    if (c->arena) munmap(c->arena, (size_t)(GP_SIMT_TENSORS + 1) << c->shift);
+    for (int s = shift < WISHED_SHIFT ? WISHED_SHIFT : shift; s >= shift; s--) {
+        c->arena = mmap(NULL, (size_t)(GP_SIMT_TENSORS + 1) << s, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        c->shift = s;
+        if (c->arena != MAP_FAILED) return true;
+    }
+    c->arena = NULL, c->shift = 0;
+    return gp_fail("out of memory for a checked kernel's copies");
+}
+
+/* Gives the area cells for its bytes; those that it has keep their times. */
+static bool set_cells(gp_area *a, size_t bytes) {
+    size_t n = (bytes + 7) / 4;
+    a->bytes = bytes;
+    if (n <= a->ncells) return true;
+    free(a->cells);
+    a->cells = calloc(n, sizeof *a->cells);
+    a->ncells = a->cells ? n : 0;
+    return a->cells || gp_fail("out of memory for the checks of a kernel");
+}
+
+static bool set_area(gp_check *c, int i, size_t bytes, size_t unaligned) {
+    gp_area *a = &c->area[i];
+    a->lo = c->arena + ((size_t)i << c->shift) + ((size_t)1 << c->shift) / 4 + unaligned;
+    return set_cells(a, bytes);
+}
+
+/* Puts tensors that share memory into one area: of[i] is the area of tensor i. */
+static int group(const gp_simt_launch *l, int *of, const char **lo, const char **hi) {
+    int n = 0;
+    for (int i = 0; i < l->ntensors; i++) {
+        const char *a = l->tensor[i].data, *b = a + l->tensor[i].bytes;
+        int into = n++;
+        lo[into] = a, hi[into] = b, of[i] = into;
+        for (int j = 0; j < into; j++) {
+            if (lo[j] == hi[j] || a == b || lo[j] >= hi[into] || lo[into] >= hi[j]) continue;
+            if (lo[j] < lo[into]) lo[into] = lo[j];
+            if (hi[j] > hi[into]) hi[into] = hi[j];
+            for (int k = 0; k < i; k++)
+                if (of[k] == j) of[k] = into;
+            lo[j] = hi[j] = NULL;
+            j = -1;
+        }
+    }
+    return n;
+}
+
+static int shift_for(size_t bytes) {
+    int shift = LEAST_SHIFT;
+    while (((size_t)1 << shift) / 2 < bytes + 4096) shift++;
+    return shift;
+}
+
+static bool copy_in(gp_check *c, const gp_simt_launch *l) {
+    const char *lo[GP_SIMT_TENSORS], *hi[GP_SIMT_TENSORS];
+    size_t most = l->shared;
+    int n = group(l, c->of, lo, hi);
+    for (int i = 0; i < n; i++)
+        if ((size_t)(hi[i] - lo[i]) > most) most = (size_t)(hi[i] - lo[i]);
+    if (!reserve(c, shift_for(most)) || !set_area(c, 0, l->shared, 0)) return false;
+    c->area[0].writable = c->area[0].shared = true;
+    for (int i = 0; i < n; i++) {
+        if (!set_area(c, i + 1, (size_t)(hi[i] - lo[i]), (uintptr_t)lo[i] & 63)) return false;
+        c->area[i + 1].writable = c->area[i + 1].shared = false;
+    }
+    c->nareas = (uint64_t)n + 1;
+    for (int i = 0; i < l->ntensors; i++) {
+        const gp_simt_tensor *t = &l->tensor[i];
+        gp_area *a = &c->area[c->of[i] + 1];
+        c->at[i] = a->lo + (t->data - lo[c->of[i]]);
+        a->writable |= t->written;
+        if (t->bytes) memcpy(c->at[i], t->data, t->bytes);
+    }
+    return true;
+}
+
+/* ---- a launch ---- */
+
+/* Sets, for an area of the kernel's variables that begins at `first`, the number of the variable at
+ * each byte; 0: between them. */
+static bool map_variables(gp_area *a, const gp_simt_symbols *s, uint64_t first, uint64_t bytes) {
+    free(a->variable);
+    if (!(a->variable = calloc(bytes + 1, 1))) return gp_fail("out of memory");
+    for (int i = 0; i < s->n && i < UINT8_MAX; i++) {
+        const gp_simt_symbol *row = &s->row[i];
+        if (row->shared == a->shared && row->at >= first && row->size <= bytes &&
+            row->at - first <= bytes - row->size)
+            memset(a->variable + (row->at - first), i + 1, row->size);
+    }
+    return set_cells(a, bytes);
+}
+
+static bool of_module(gp_check *c, const gp_simt_kernel *k) {
+    const gp_simt_symbols *s = &k->symbols;
+    if (c->of_kernel == k) return true;
+    c->of_kernel = NULL;
+    c->statics.shared = c->statics.writable = c->data.writable = true;
+    c->data.lo = (char *)(uintptr_t)(k->base + s->data);
+    if (!map_variables(&c->statics, s, 0, s->shared) ||
+        !map_variables(&c->data, s, s->data, s->data_end - s->data))
+        return false;
+    c->of_kernel = k;
+    return true;
+}
+
+/* The times of blocks, which tell the block of a time. */
+static bool of_blocks(gp_check *c, const gp_simt_launch *l) {
+    int64_t n = (int64_t)l->grid.x * l->grid.y * l->grid.z;
+    if (n <= c->nblocks) return true;
+    free(c->begin), free(c->fence);
+    c->begin = malloc((size_t)n * sizeof *c->begin);
+    c->fence = malloc((size_t)n * sizeof *c->fence);
+    c->nblocks = c->begin && c->fence ? n : 0;
+    return c->nblocks || gp_fail("out of memory for the checks of a kernel");
+}
+
+static void clear_cells(gp_area *a) {
+    if (a->cells) memset(a->cells, 0, a->ncells * sizeof *a->cells);
+}
+
+/* Starts time again, before it is more than a cell holds. */
+static void restart(gp_runner *r, gp_check *c) {
+    for (int i = 0; i <= GP_SIMT_TENSORS; i++) clear_cells(&c->area[i]);
+    clear_cells(&c->statics);
+    clear_cells(&c->data);
+    r->time = r->block_time = 1;
+}
+
+gp_check *gp_check_begin(gp_runner *r, const gp_simt_launch *l) {
+    gp_check *c = r->kept;
+    if (!c && !(c = r->kept = calloc(1, sizeof *c))) return gp_fail_null("out of memory");
+    if (!copy_in(c, l) || !of_module(c, l->kernel) || !of_blocks(c, l)) return NULL;
+    if (r->time > LARGEST_TIME / 2) restart(r, c);
+    c->launch = l;
+    c->launch_time = ++r->time;
+    now = r;
+    return c;
+}
+
+void gp_check_block(gp_runner *r, char *first) {
+    gp_check *c = r->check;
+    if (r->time > LARGEST_TIME) {
+        restart(r, c);
+        c->launch_time = ++r->time;
+        r->block_time = ++r->time;
+    }
+    c->statics.lo = first - c->launch->kernel->symbols.first;
+    c->unwritten.area = NULL;
+    c->begin[r->block] = c->block_time = r->block_time;
+    c->fence[r->block] = 0;
+}
+
+void gp_check_end(gp_check *c, bool ok) {
+    enum { KEEP = 64 << 20 };
+    size_t used = 0;
+    for (int i = 0; i < c->launch->ntensors; i++) {
+        const gp_simt_tensor *t = &c->launch->tensor[i];
+        used += t->bytes;
+        if (ok && t->written && t->bytes) memcpy(t->data, c->at[i], t->bytes);
+    }
+    if (used <= KEEP) return;
+    madvise(c->arena, (size_t)(GP_SIMT_TENSORS + 1) << c->shift, MADV_DONTNEED);
+    for (int i = 0; i <= GP_SIMT_TENSORS; i++) {
+        free(c->area[i].cells);
+        c->area[i].cells = NULL, c->area[i].ncells = 0;
+    }
+}
+
+void gp_check_free(gp_check *c) {
+    if (!c) return;
+    if (c->arena) munmap(c->arena, (size_t)(GP_SIMT_TENSORS + 1) << c->shift);
+    for (int i = 0; i <= GP_SIMT_TENSORS; i++) free(c->area[i].cells);
+    free(c->statics.cells), free(c->data.cells);
+    free(c->statics.variable), free(c->data.variable);
+    free(c->begin), free(c->fence);
+    free(c);
+}
+
+char *gp_check_tensor(gp_check *c, int i) { return c->at[i]; }
+char *gp_check_dynamic(gp_check *c) { return c->area[0].lo; }
+
+void gp_check_fence(gp_runner *r) { r->check->fence[r->block] = ++r->time; }
+
+/* ---- order ---- */
+
+typedef enum order { BEFORE, UNORDERED, OTHER_BLOCK } order;
+
+int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last) {
+    int64_t low = 0, high = last;
+    while (low < high) {
+        int64_t middle = (low + high + 1) / 2;
+        if (c->begin[middle] <= time) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+/* Of an access since the last barrier: whether the thread that runs has met the other one since. */
+static bool met_since(const gp_runner *r, gp_access a, int thread) {
+    if ((unsigned)a.thread / GP_SIMT_WARP != (unsigned)thread / GP_SIMT_WARP) return false;
+    const gp_warp *w = &r->warp[thread / GP_SIMT_WARP];
+    int own = thread & 31, other = a.thread & 31;
+    return w->time > a.time || (w->part[own] >> other & 1 && w->part_time[own] > a.time);
+}
+
+static inline order order_of(const gp_runner *r, const gp_check *c, gp_access a, int thread,
+                             bool shared) {
+    if (__builtin_expect(a.time >= r->block_time, 0))
+        return a.thread == (unsigned)thread || met_since(r, a, thread) ? BEFORE : UNORDERED;
+    if (shared || a.time < c->launch_time || a.time >= c->block_time) return BEFORE;
+    return c->fence[gp_check_block_at(c, a.time, r->block)] > a.time ? BEFORE : OTHER_BLOCK;
+}
+
+/* ---- accesses ---- */
+
+static inline void read_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *cell, gp_access new) {
+    order o = cell->write.time >= c->launch_time
+                  ? order_of(r, c, cell->write, new.thread, a->shared)
+                  : BEFORE;
+    if (o != BEFORE && cell->write.mask & new.mask) gp_report_race(r, a, cell, cell->write, new, 0);
+    if (a->shared && cell->write.time < c->block_time && !c->unwritten.area)
+        c->unwritten = (gp_unwritten){a, cell, new}; /* perhaps it is written before a barrier */
+    if (cell->read.time < c->launch_time ||
+        order_of(r, c, cell->read, new.thread, a->shared) == BEFORE)
+        cell->read = new;
+    else cell->other = new;
+}
+
+static inline void write_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *cell, gp_access new) {
+    const gp_access *before[] = {&cell->write, &cell->read, &cell->other};
+    for (int i = 0; i < 3; i++) {
+        gp_access old = *before[i];
+        if (old.time < c->launch_time || !(old.mask & new.mask)) continue;
+        if (!i && old.atomic && new.atomic) continue;
+        if (order_of(r, c, old, new.thread, a->shared) != BEFORE)
+            gp_report_race(r, a, cell, old, new, i ? 1 : 2);
+    }
+    cell->write = new;
+}
+
+static inline gp_area *area_of(gp_check *c, const char *p) {
+    uint64_t window = (uint64_t)(p - c->arena) >> c->shift;
+    if (__builtin_expect(window < c->nareas, 1)) return &c->area[window];
+    if ((uint64_t)(p - c->statics.lo) < c->statics.bytes) return &c->statics;
+    if ((uint64_t)(p - c->data.lo) < c->data.bytes) return &c->data;
+    return NULL;
+}
+
+/* Memory that is no area's: the thread's own variables, and constants. */
+static bool of_thread(const gp_runner *r, const gp_check *c, const char *p, bool write) {
+    const gp_simt_kernel *k = c->launch->kernel;
+    if ((uint64_t)(p - r->current->stack) < (uint64_t)GP_STACK - 4096) return true;
+    return !write && (uint64_t)(p - k->base) < k->symbols.end;
+}
+
+/* Whether the area has all bytes of the access; of variables, one of these. */
+static inline bool within(const gp_area *a, const char *p, unsigned long size) {
+    uint64_t at = (uint64_t)(p - a->lo);
+    if (at >= a->bytes || a->bytes - at < size) return false;
+    return !a->variable || (a->variable[at] && a->variable[at] == a->variable[at + size - 1]);
+}
+
+static void may_stop(gp_runner *r, gp_check *c) {
+    if (++c->count & 0xffff) return;
+    if (gp_interrupted || gp_thread_stopped() || gp_offload_is_abandoned())
+        gp_runner_fail(r, "interrupted");
+}
+
+/* The area of an access that is allowed; NULL: none is needed. */
+static inline gp_area *allowed(gp_runner *r, gp_check *c, const char *p, unsigned long size,
+                               bool write, const void *pc) {
+    gp_area *a = area_of(c, p);
+    may_stop(r, c);
+    if (!a && of_thread(r, c, p, write)) return NULL;
+    if (!a || !within(a, p, size)) gp_report_outside(r, a, p, size, write, pc);
+    if ((uintptr_t)p & (size - 1) & 15 && !(size & (size - 1)))
+        gp_report_misaligned(r, a, p, size, write, pc);
+    if (write && !a->writable) gp_report_const(r, a, p, size, pc);
+    return a;
+}
+
+static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsigned mask,
+                                   bool atomic, const void *pc) {
+    return (gp_access){.mask = mask & 15,
+                       .thread = (unsigned)r->current->thread & 1023,
+                       .pc = (uint64_t)((const char *)pc - c->launch->kernel->base) & 0x3ffff,
+                       .atomic = atomic,
+                       .time = r->time};
+}
+
+static void word_range(const char *p, unsigned long size, bool write, bool atomic, const void *pc) {
+    gp_runner *r = me();
+    gp_check *c = r->check;
+    gp_area *a = allowed(r, c, p, size, write, pc);
+    if (!a) return;
+    for (const char *end = p + size; p < end;) {
+        unsigned in = (uintptr_t)p & 3, n = (unsigned)(end - p < 4 - in ? end - p : 4 - in);
+        gp_word *cell = gp_word_at(a, p);
+        gp_access new = access_now(r, c, ((1u << n) - 1) << in, atomic, pc);
+        if (write) write_cell(r, c, a, cell, new);
+        else read_cell(r, c, a, cell, new);
+        p += n;
+    }
+}
+
+void gp_check_read(const void *p, unsigned long size, const void *pc) {
+    word_range(p, size, false, false, pc);
+}
+void gp_check_write(void *p, unsigned long size, const void *pc) {
+    word_range(p, size, true, false, pc);
+}
+void gp_check_atomic(void *p, unsigned long size, const void *pc) {
+    word_range(p, size, true, true, pc);
+}
+
+void gp_check_read4(const void *p) {
+    gp_runner *r = me();
+    gp_check *c = r->check;
+    gp_area *a = allowed(r, c, p, 4, false, __builtin_return_address(0));
+    if (a)
+        read_cell(r, c, a, gp_word_at(a, p),
+                  access_now(r, c, 15, false, __builtin_return_address(0)));
+}
+
+void gp_check_write4(void *p) {
+    gp_runner *r = me();
+    gp_check *c = r->check;
+    gp_area *a = allowed(r, c, p, 4, true, __builtin_return_address(0));
+    if (a)
+        write_cell(r, c, a, gp_word_at(a, p),
+                   access_now(r, c, 15, false, __builtin_return_address(0)));
+}

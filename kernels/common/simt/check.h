@@ -1,0 +1,78 @@
+/* What the checks know: areas of memory with cells, and who was there. For check.c and report.c. */
+#ifndef GP_SIMT_CHECK_H
+#define GP_SIMT_CHECK_H
+
+#include "kernels/common/simt/runner.h"
+
+typedef struct gp_check gp_check;
+
+/* An access of a word. pc: of the call's return, from where the kernel is loaded. */
+typedef struct gp_access {
+    uint64_t mask : 4; /* its bytes */
+    uint64_t thread : 10;
+    uint64_t pc : 18;
+    uint64_t atomic : 1;
+    uint64_t time : 31;
+} gp_access;
+_Static_assert(sizeof(gp_access) == 8 && GP_SIMT_BLOCK <= 1 << 10, "an access is one load");
+
+typedef struct gp_word {
+    gp_access write, read, other; /* other: a read that nothing orders with the first one */
+} gp_word;
+
+typedef struct gp_area {
+    char *lo;
+    uint64_t bytes;
+    gp_word *cells;
+    size_t ncells;
+    uint8_t *variable; /* by byte: the number of a variable of the kernel's, from 1; NULL: none */
+    bool shared, writable;
+} gp_area;
+
+/* The first read in a block of shared memory that no thread had written before. Without a barrier
+ * it may be a race, which says more: it is reported at the next barrier, or at the end. */
+typedef struct gp_unwritten {
+    const gp_area *area; /* NULL: there was none */
+    const gp_word *cell;
+    gp_access read;
+} gp_unwritten;
+
+struct gp_check {
+    const gp_simt_launch *launch;
+    char *arena; /* windows of 1 << shift bytes */
+    int shift;
+    uint64_t nareas;
+    gp_area area[GP_SIMT_TENSORS + 1]; /* 0: dynamic shared memory */
+    gp_area statics;                   /* shared variables, of this thread of the process */
+    gp_area data;                      /* variables of the module */
+    int of[GP_SIMT_TENSORS];           /* tensor i is in area of[i] + 1, */
+    char *at[GP_SIMT_TENSORS];         /* at this address */
+    const gp_simt_kernel *of_kernel;   /* whose variables both are mapped for */
+    gp_unwritten unwritten;
+    uint32_t launch_time, block_time; /* when these began */
+    int64_t nblocks;
+    uint32_t *begin, *fence; /* by block: when it began, and was last at a fence */
+    uint64_t count;
+};
+
+static inline gp_word *gp_word_at(const gp_area *a, const void *p) {
+    return &a->cells[((uintptr_t)p - ((uintptr_t)a->lo & ~(uintptr_t)3)) >> 2];
+}
+
+/* Of the blocks up to `last`, the one that ran at that time. */
+int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last);
+
+/* ---- report.c: each ends the block ---- */
+
+/* Nothing orders `old` and `new`. what: 0, a read after a write; 1, a write after a read; 2, a
+ * write after a write. */
+_Noreturn void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
+                              gp_access new, int what);
+_Noreturn void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
+                                 bool write, const void *pc);
+_Noreturn void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p,
+                                    unsigned long size, bool write, const void *pc);
+_Noreturn void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
+                               const void *pc);
+
+#endif

@@ -1,0 +1,175 @@
+/* What the checks found, in words: kernel, line, block, thread, element, and the other access. */
+#include "kernels/common/simt/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE = 160, WHO = 100, WHAT = 160 };
+
+/* ---- places and threads ---- */
+
+const char *gp_simt_line_text(const gp_simt_kernel *k, int line, char *buf, size_t n) {
+    const char *file = k->source.file;
+    if (!line) snprintf(buf, n, "a line that is not known");
+    else if (file && k->source.line) snprintf(buf, n, "%.120s:%d", file, k->source.line + line - 1);
+    else snprintf(buf, n, "line %d", line);
+    return buf;
+}
+
+const char *gp_simt_place_text(const gp_simt_kernel *k, const void *pc, char *buf, size_t n) {
+    uint64_t at = pc ? (uint64_t)((const char *)pc - k->base - 1) : 0;
+    return gp_simt_line_text(k, pc ? gp_simt_line_at(&k->lines, at) : 0, buf, n);
+}
+
+/* An access keeps its place as an offset. */
+static const char *place_of(const gp_simt_kernel *k, gp_access a, char *buf) {
+    return gp_simt_place_text(k, k->base + a.pc, buf, LINE);
+}
+
+/* "3", "3,1" or "3,1,0": as many numbers as dims that are not 1. */
+static int triple(char *buf, size_t n, uint64_t at, gp_uint3 dim) {
+    unsigned x = (unsigned)(at % dim.x), y = (unsigned)(at / dim.x % dim.y),
+             z = (unsigned)(at / dim.x / dim.y);
+    if (dim.z > 1) return snprintf(buf, n, "%u,%u,%u", x, y, z);
+    if (dim.y > 1) return snprintf(buf, n, "%u,%u", x, y);
+    return snprintf(buf, n, "%u", x);
+}
+
+const char *gp_simt_thread_text(const gp_simt_launch *l, int64_t block, int thread, char *buf,
+                                size_t n) {
+    char b[40], t[40];
+    triple(b, sizeof b, (uint64_t)block, l->grid);
+    triple(t, sizeof t, (uint64_t)thread, l->block);
+    snprintf(buf, n, "block %s thread %s", b, t);
+    return buf;
+}
+
+/* ---- elements ---- */
+
+/* How far p is from n elements of that size at lo. An index of 32 bits that went below 0 counts as
+ * near. */
+static uint64_t distance(const char *p, const char *lo, uint64_t bytes, uint64_t size) {
+    uint64_t at = (uint64_t)(p - lo) / size, wrapped = (uint64_t)1 << 32;
+    if (p >= lo && p < lo + bytes) return 0;
+    if (p > lo && at < wrapped && wrapped - at < 1 << 20) return (wrapped - at) * size;
+    return p < lo ? (uint64_t)(lo - p) : (uint64_t)(p - lo) - bytes + 1;
+}
+
+typedef struct nearest {
+    const char *p;
+    uint64_t far;
+    char *text;
+} nearest;
+
+/* Says "element 7 of 'x'", of elements at lo, if those are the nearest so far. */
+static void consider(nearest *n, const char *name, const char *lo, uint64_t bytes, uint64_t size) {
+    int64_t by = n->p - lo, s = (int64_t)size;
+    uint64_t far = distance(n->p, lo, bytes, size);
+    if (far >= n->far) return;
+    n->far = far;
+    snprintf(n->text, WHAT, "element %lld of %s (%llu elements)",
+             (long long)(by >= 0 ? by / s : -((-by + s - 1) / s)), name,
+             (unsigned long long)(bytes / size));
+}
+
+static uint64_t at_most(uint64_t size, uint64_t limit) {
+    if (size > limit) size = limit;
+    return size ? size : 1;
+}
+
+static void consider_variables(const gp_check *c, const gp_area *a, nearest *n, uint64_t size) {
+    const gp_simt_kernel *k = c->launch->kernel;
+    char name[WHAT / 2];
+    for (int i = 0; i < k->symbols.n; i++) {
+        const gp_simt_symbol *row = &k->symbols.row[i];
+        if (a && a != (row->shared ? &c->statics : &c->data)) continue;
+        snprintf(name, sizeof name, "%s'%s'", row->shared ? "shared " : "", row->name);
+        consider(n, name, row->shared ? c->statics.lo + row->at : k->base + row->at, row->size,
+                 at_most(size, row->size));
+    }
+}
+
+/* Names the element that is nearest to p, in the area, or in any. */
+static const char *element_text(const gp_check *c, const gp_area *a, const char *p,
+                                unsigned long size, char *buf) {
+    nearest n = {p, UINT64_MAX, buf};
+    char name[WHAT / 2];
+    snprintf(buf, WHAT, "address %p", (const void *)p);
+    for (int i = 0; i < c->launch->ntensors; i++) {
+        const gp_simt_tensor *t = &c->launch->tensor[i];
+        if (a && a != &c->area[c->of[i] + 1]) continue;
+        snprintf(name, sizeof name, "'%s'", t->name);
+        consider(&n, name, c->at[i], t->bytes, at_most((uint64_t)t->size, 16));
+    }
+    if (a == &c->area[0]) consider(&n, "the dynamic shared memory", a->lo, a->bytes, size);
+    consider_variables(c, a, &n, size);
+    return buf;
+}
+
+/* ---- findings ---- */
+
+static const char *running(const gp_runner *r, char *buf) {
+    return gp_simt_thread_text(r->launch, r->block, r->current->thread, buf, WHO);
+}
+
+void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
+                       bool write, const void *pc) {
+    char line[LINE], who[WHO], what[WHAT];
+    gp_simt_place_text(r->launch->kernel, pc, line, sizeof line);
+    if ((uintptr_t)p < 4096)
+        gp_runner_fail(r, "%s through a null pointer at %s, %s", write ? "write" : "read", line,
+                       running(r, who));
+    gp_runner_fail(r, "out of bounds %s at %s, %s: %s", write ? "write" : "read", line,
+                   running(r, who), element_text(r->check, a, p, size, what));
+}
+
+void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
+                          bool write, const void *pc) {
+    char line[LINE], who[WHO], what[WHAT];
+    gp_runner_fail(r, "misaligned %s of %lu bytes at %s, %s: %s is at no multiple of %lu",
+                   write ? "write" : "read", size,
+                   gp_simt_place_text(r->launch->kernel, pc, line, sizeof line), running(r, who),
+                   element_text(r->check, a, p, size, what), size);
+}
+
+void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
+                     const void *pc) {
+    char line[LINE], who[WHO], what[WHAT];
+    gp_runner_fail(r, "write to a const argument at %s, %s: %s",
+                   gp_simt_place_text(r->launch->kernel, pc, line, sizeof line), running(r, who),
+                   element_text(r->check, a, p, size, what));
+}
+
+static const char *address_of(const gp_area *a, const gp_word *cell) {
+    return (const char *)((uintptr_t)a->lo & ~(uintptr_t)3) + 4 * (cell - a->cells);
+}
+
+bool gp_check_written(gp_runner *r) {
+    const gp_unwritten *u = &r->check->unwritten;
+    char line[LINE], who[WHO], what[WHAT];
+    if (!u->area) return true;
+    snprintf(r->text, sizeof r->text,
+             "read of shared memory that the block has not written at %s, %s: %s",
+             place_of(r->launch->kernel, u->read, line),
+             gp_simt_thread_text(r->launch, r->block, u->read.thread, who, sizeof who),
+             element_text(r->check, u->area, address_of(u->area, u->cell), 4, what));
+    return false;
+}
+
+void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
+                    gp_access new, int what) {
+    static const char *const kinds[] = {"read after a write", "write after a read",
+                                        "write after a write"};
+    const gp_simt_kernel *k = r->launch->kernel;
+    const gp_check *c = r->check;
+    char line[LINE], other[LINE], who[WHO], whom[WHO], which[WHAT];
+    int64_t block = gp_check_block_at(c, old.time, r->block);
+    const char *p = address_of(a, cell) + __builtin_ctz(new.mask | 16);
+    const char *mixed = old.atomic != new.atomic ? ", one of them atomic and one not" : "";
+    gp_runner_fail(r, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(k, new, line),
+                   running(r, who), kinds[what],
+                   gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
+                   place_of(k, old, other), mixed,
+                   block == r->block ? "no barrier between" : "nothing orders blocks",
+                   element_text(c, a, p, 4, which));
+}

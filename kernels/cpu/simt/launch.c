@@ -1,0 +1,38 @@
+/* Runs a kernel of the user's on the pool's threads. */
+#include "kernels/common/simt/simt.h"
+#include "kernels/cpu/runtime/kernel.h"
+
+#include <string.h>
+
+static void loop(int64_t n, int64_t grain, gp_simt_body body, void *ctx) {
+    gp_parallel(n, grain, body, ctx);
+}
+
+static gp_uint3 three(const int64_t *v) {
+    return (gp_uint3){(unsigned)v[0], (unsigned)v[1], (unsigned)v[2]};
+}
+
+/* Of a launch: grid, block, bytes of shared memory, then the arguments that are numbers, as bits.
+ */
+bool CPU(kernel_launch)(const gp_call *c) {
+    int n, at[2] = {0, 0}, value = 7;
+    const int64_t *v = gp_ints(c, 3, &n);
+    gp_simt_launch l = {.kernel = gp_simt_kernel_of(c->arg[2].i),
+                        .grid = three(v),
+                        .block = three(v + 3),
+                        .shared = (size_t)v[6]};
+    const gp_simt_source *s = gp_simt_source_of(l.kernel);
+    for (int i = 0; i < s->nparams; i++) {
+        const gp_simt_param *p = &s->param[i];
+        if (!p->pointer) {
+            l.arg[i] = (void *)&v[value++];
+            continue;
+        }
+        const gp_array *a = c->arg[p->constant].arrays[at[p->constant]++];
+        gp_simt_tensor *t = &l.tensor[l.ntensors++];
+        size_t size = gp_dtype_size((gp_dtype)a->dtype);
+        *t = (gp_simt_tensor){a->data, (size_t)a->numel * size, (int)size, !p->constant, p->name};
+        l.arg[i] = &t->data;
+    }
+    return gp_simt_run(&l, loop);
+}

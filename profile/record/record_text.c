@@ -23,8 +23,8 @@ void *gp_prof_fail_lacking(const gp_prof *p, const char *who, const char *what, 
                            const char *torch) {
     if (!p->foreign) return gp_fail_null("%s needs a profile with %s", who, own);
     if (!p->writer) return gp_fail_null("%s needs a profile with %s", who, torch);
-    return gp_fail_null("%s needs %s, which gpush reads from no trace of this kind: %s (it reads "
-                        "them from torch.profiler's, recorded with %s)",
+    return gp_fail_null("%s needs a profile with %s, which gpush reads from no trace of this kind: "
+                        "%s (it reads them from torch.profiler's, recorded with %s)",
                         who, what, p->writer, torch);
 }
 

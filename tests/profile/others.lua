@@ -63,10 +63,16 @@ local tpu = load [[{"traceEvents": [
 t.is({ tpu:devices()[1].device, tpu:devices()[1].kernel_time }, { "tpu:0", 70000 },
     "a TPU's ops, without its steps")
 for group, what in pairs { shape = "shapes", stack = "stacks" } do
-    t.error(function() tpu:rows { group = group } end, ("group = \"%s\" needs %s, which gpush \z
+    t.error(function() tpu:rows { group = group } end, ("group = \"%s\" needs a profile with %s, which gpush \z
         reads from no trace of this kind: JAX's or TensorFlow's trace"):format(group, what),
         what .. ": no option of another profiler's")
 end
+local page = folder .. "/jax.html"
+p:report(page)
+local html <const> = assert(io.open(page))
+local head = html:read(2000):match "<title>(.-)</title>"
+html:close()
+t.is(head, ("other.json, gpush %s"):format(g._VERSION), "its page's title, before a script runs")
 for _, row in ipairs(p:verdict()) do
     t.ok(not row.advice:find "torch", row.cause .. ": what JAX has", row.advice)
 end

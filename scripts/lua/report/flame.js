@@ -17,7 +17,7 @@ class Flame {
         const button = (text, on, does, off, title) => make("button", { type: "button", "aria-pressed": String(on), disabled: Boolean(off), title: title || "", onclick: () => { does(); this.showTools(); this.show(); } }, text);
         byId("flame-tools").replaceChildren(
             button("by region", this.by === "region", () => { this.by = "region"; }),
-            button("by Lua stack", this.by === "stack", () => { this.by = "stack"; }, !stacks, stacks ? "" : "needs a profile with stack = true"),
+            button(data.record.foreign ? "by stack" : "by Lua stack", this.by === "stack", () => { this.by = "stack"; }, !stacks, stacks ? "" : clean(data.missing.stack || "no event has one")),
             button("host time", !this.device, () => { this.device = false; }),
             button("device time", this.device, () => { this.device = true; }, !devices, devices ? "" : "no device ran anything"));
     }

@@ -355,12 +355,20 @@ local function embedded(json)
     return table.concat(out)
 end
 
+-- The title as HTML, which a browser also shows of a saved page before its script has run.
+local ENTITIES <const> = { ["&"] = "&amp;", ["<"] = "&lt;" }
+local function head_of(data)
+    local name = data.title ~= null and data.title or "a profile"
+    return (("%s, gpush %s"):format(name, data.version):gsub("[&<]", ENTITIES))
+end
+
 -- The page as a list of texts.
 local function page_of(data, blocks)
     local scripts = {}
     for i, name in ipairs(PARTS) do scripts[i] = part(name .. ".js") end
     local marks = { STYLE = part "page.css", SCRIPT = table.concat(scripts, "\n"),
-        DATA = embedded(gpush.json.encode(data)) }
+        DATA = embedded(gpush.json.encode(data)),
+        TITLE = head_of(data) }
     local out, rest = {}, part "page.html"
     for before, mark in rest:gmatch "(.-)@(%u+)@" do
         out[#out + 1] = before

@@ -71,7 +71,7 @@ function verdict() {
     const worth = { head: "worth", value: c => c.worth, text: c => c.nothing ? clean(c.nothing) : `${time(c.worth)}, ${percent(c.worth, data.wall)}` };
     const columns = [words("what the time is owed to", "label"), numbers("times", "times", count), numbers("time", "ns", time), worth, words("most of it", "where")];
     return [make("h3", {}, "What dominated"), make("p", { id: "verdict" }, make("b", {}, clean(data.verdict.sentence))),
-        ...(causes.length ? [table(columns, causes, "worth: what the run would take less if that took no time, predicted by a replay; worths overlap")] : []),
+        ...(causes.length ? [table(columns, causes, "worth: what the run would take less if that took no time, predicted by a replay; worths overlap", "causes")] : []),
         ...(advised.length ? [make("h3", {}, "What to change"), make("ol", { class: "advice causes" }, advised.map(c => make("li", {}, make("b", {}, clean(c.label)), ": ", clean(c.advice))))] : [])];
 }
 

@@ -5,7 +5,7 @@ const PRINTED = 100; // rows on paper, where no button shows the rest
 
 // Columns are {head, value(row), text(row), words}: words ("text", or "short" for those of a few
 // letters) are sorted by letter and left-aligned. A text may be an element.
-function table(columns, rows, caption) {
+function table(columns, rows, caption, name) {
     const body = make("tbody"), more = make("button", { type: "button", onclick: () => { all = true; fill(); } });
     let sorted = NONE, down = true, all = false, paper = false;
     const heads = columns.map((column, i) => make("th", { scope: "col", class: column.words || "" },
@@ -23,12 +23,12 @@ function table(columns, rows, caption) {
     function fill() {
         const most = all ? rows.length : paper ? PRINTED : SHOWN;
         body.replaceChildren(...rows.slice(0, most).map(row =>
-            make("tr", {}, columns.map(c => make("td", { class: c.words || "" }, c.text(row))))));
+            make("tr", {}, columns.map(c => make("td", { class: c.words || "", "data-head": c.head }, c.text(row))))));
         more.hidden = rows.length <= most;
         more.textContent = paper ? `and ${count(rows.length - most)} more rows` : `show all ${count(rows.length)} rows`;
     }
     fill();
-    return make("div", { class: "table", print: on => { paper = on; fill(); } }, caption ? make("p", { class: "small" }, caption) : null, make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), body)), more);
+    return make("div", { class: "table", print: on => { paper = on; fill(); } }, caption ? make("p", { class: "small" }, caption) : null, make("div", { class: "scroll" }, make("table", { class: name || "" }, make("thead", {}, make("tr", {}, heads)), body)), more);
 }
 
 const rate = unit => v => v ? scaled(v) + unit : ""; // an op that computes nothing has none

@@ -22,6 +22,8 @@ typedef struct sqlite3_stmt sqlite3_stmt;
 
 enum {
     SQLITE_OK = 0,
+    SQLITE_INTEGER = 1,
+    SQLITE_FLOAT = 2,
     SQLITE_NULL = 5,
     SQLITE_ROW = 100,
     SQLITE_DONE = 101,
@@ -214,29 +216,39 @@ static bool write_field(gp_database *d, sqlite3_stmt *s, int column, const char 
     return write_format(d, ",\"%s\":%" PRId64, name, sql.column_int64(s, column));
 }
 
+static bool is_number(sqlite3_stmt *s, int column) {
+    int type = sql.column_type(s, column);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+/* A field of ns as one of us, as far as it is known. */
+static bool write_time(gp_database *d, const char *name, int64_t ns, bool known) {
+    if (!known) return write_format(d, ",\"%s\":null", name);
+    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    return write_format(d, ",\"%s\":%s%" PRIu64 ".%03d", name, ns < 0 ? "-" : "", size / 1000,
+                        (int)(size % 1000));
+}
+
 /* A row as gp_database_part has it, as an event; a thread's name is no event of its own. */
 static bool write_event(gp_database *d, sqlite3_stmt *s) {
     enum { CAT, NAME, PID, TID, START, END, DEVICE, STREAM, CORRELATION, BYTES };
     int64_t pid = sql.column_int64(s, PID), tid = sql.column_int64(s, TID);
-    int64_t start = sql.column_int64(s, START), ns = sql.column_int64(s, END) - start;
+    int64_t start = sql.column_int64(s, START), ns;
+    bool begins = is_number(s, START), ends = is_number(s, END);
+    if (__builtin_sub_overflow(sql.column_int64(s, END), start, &ns)) ends = false;
     if (!strcmp(text_of(s, CAT), "thread_name"))
         return write_format(d,
                             "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%" PRId64
                             ",\"tid\":%" PRId64 ",\"args\":{\"name\":",
                             pid, tid) &&
                write_text(d, text_of(s, NAME)) && write_format(d, "}}");
-    bool before = ns < 0; /* it ends before it begins, which is said */
-    if (before) ns = ns == INT64_MIN ? INT64_MAX : -ns;
     return write_format(d, "{\"ph\":\"X\",\"cat\":\"%.40s\",\"name\":", text_of(s, CAT)) &&
            write_text(d, text_of(s, NAME)) &&
-           write_format(d,
-                        ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d"
-                        ",\"dur\":%s%" PRId64 ".%03d,\"args\":{\"x\":0",
-                        pid, tid, start / 1000, (int)(start % 1000), before ? "-" : "", ns / 1000,
-                        (int)(ns % 1000)) &&
-           write_field(d, s, DEVICE, "device") && write_field(d, s, STREAM, "stream") &&
-           write_field(d, s, CORRELATION, "correlation") && write_field(d, s, BYTES, "bytes") &&
-           write_format(d, "}}");
+           write_format(d, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64, pid, tid) &&
+           write_time(d, "ts", start, begins) && (!begins || write_time(d, "dur", ns, ends)) &&
+           write_format(d, ",\"args\":{\"x\":0") && write_field(d, s, DEVICE, "device") &&
+           write_field(d, s, STREAM, "stream") && write_field(d, s, CORRELATION, "correlation") &&
+           write_field(d, s, BYTES, "bytes") && write_format(d, "}}");
 }
 
 static bool write_device(gp_database *d, sqlite3_stmt *s) {

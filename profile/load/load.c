@@ -150,6 +150,8 @@ static bool read_other(texts *t, gp_json *j, uint64_t max) {
     for (int i = 0, processes = 1; ok && i < processes; i++) {
         char *trace = gp_load_other(j->file, j->start, (size_t)(j->end - j->start), max, i, &made,
                                     &processes);
+        gp_json whole = *j;
+        if (!trace) gp_json_skip(&whole); /* which says where the text is no JSON */
         ok = keep_text(t, trace, made, j->file);
     }
     gp_input_close(j);

@@ -35,6 +35,11 @@ static const char *const rocprof_tables[] = {
     "CREATE TABLE agent AS SELECT " GET("id.handle") " AS handle, row_number() OVER (ORDER BY "
     GET("node_id") ") - 1 AS device, " GET("product_name") " AS name FROM " PART("agents")
     " WHERE " GET("type") " = 2",
+    /* Those that ran kernels and are not in the list come after the others. */
+    "INSERT INTO agent SELECT handle, (SELECT count(*) FROM agent) - 1 + row_number() OVER"
+    " (ORDER BY handle), NULL FROM (SELECT DISTINCT " GET("dispatch_info.agent_id.handle")
+    " AS handle FROM " PART("records.kernel_dispatch") ") WHERE handle NOT IN"
+    " (SELECT handle FROM agent)",
     "CREATE TABLE operation AS SELECT b.key AS kind, o.key AS operation, o.value AS name FROM"
     " json_each((SELECT value FROM part WHERE key = 'strings'), '$.buffer_records') b,"
     " json_each(b.value, '$.operations') o",
@@ -53,7 +58,8 @@ static const char *const rocprof_tables[] = {
 #define SIDES ", " GET("src_agent_id.handle") " AS source, " GET("dst_agent_id.handle") \
     " AS target, " GET("bytes") " AS bytes"
 
-static const gp_database_part rocprof_devices = {NULL, "SELECT device, name FROM agent", NULL};
+static const gp_database_part rocprof_devices = {
+    NULL, "SELECT device, name FROM agent WHERE name IS NOT NULL", NULL};
 
 static const gp_database_part rocprof_parts[] = {
     {NULL,
@@ -88,21 +94,27 @@ static bool is_jax(const char *text, size_t n) {
 }
 
 /* clang-format off */
-/* Streams of a GPU by their numbers, and what a TPU runs, one op after another. */
+/* A time in ns; NULL where it is no number. */
+#define NS(us) "CASE WHEN typeof(" us ") IN ('integer', 'real') THEN" \
+    " cast(round(1000 * (" us ")) AS INTEGER) END"
+
+/* Streams of a GPU by their numbers, and what a TPU runs, one op after another. Other lines of a
+ * device say the same again: of a GPU also "XLA Ops", which is derived from its streams. */
 static const char *const jax_tables[] = {
     "CREATE TABLE event AS SELECT " GET("ph") " AS ph, " GET("pid") " AS pid, " GET("tid")
-    " AS tid, " GET("name") " AS name, cast(round(1000 * " GET("ts") ") AS INTEGER) AS start,"
-    " cast(round(1000 * (" GET("ts") " + coalesce(" GET("dur") ", 0))) AS INTEGER) AS end, "
+    " AS tid, " GET("name") " AS name, " NS(GET("ts")) " AS start, "
+    NS(GET("ts")) " + CASE WHEN " GET("dur") " IS NULL THEN 0 ELSE " NS(GET("dur")) " END AS end, "
     GET("args.name") " AS label, " GET("args.memcpy_details") " AS details,"
     " nullif(cast(" GET("args.correlation_id") " AS INTEGER), 0) AS correlation"
     " FROM json_each(?2, '$.traceEvents') WHERE ?1 IS NOT NULL AND json_type(value) = 'object'",
     "CREATE TABLE device AS SELECT DISTINCT pid, label,"
     " cast(substr(label, length(rtrim(label, '0123456789')) + 1) AS INTEGER) AS number FROM event"
     " WHERE ph = 'M' AND name = 'process_name' AND label GLOB '/device:[GT]PU:*'",
-    "CREATE TABLE stream AS SELECT DISTINCT pid, tid,"
-    " CASE WHEN label = 'XLA Ops' THEN 0 ELSE cast(substr(label, 9) AS INTEGER) END AS number"
-    " FROM event WHERE ph = 'M' AND name = 'thread_name' AND pid IN (SELECT pid FROM device)"
-    " AND (label = 'XLA Ops' OR label GLOB 'Stream #[0-9]*')",
+    "CREATE TABLE stream AS SELECT DISTINCT e.pid, e.tid,"
+    " CASE WHEN e.label = 'XLA Ops' THEN 0 ELSE cast(substr(e.label, 9) AS INTEGER) END AS number"
+    " FROM event e JOIN device d ON d.pid = e.pid WHERE e.ph = 'M' AND e.name = 'thread_name'"
+    " AND CASE WHEN d.label GLOB '/device:TPU:*' THEN e.label = 'XLA Ops'"
+    " ELSE e.label GLOB 'Stream #[0-9]*' END",
     "CREATE TABLE work AS SELECT e.*, d.number AS device, s.number AS stream,"
     " CASE WHEN e.name GLOB 'Memset*' THEN 'gpu_memset' WHEN e.name GLOB 'Memcpy*' THEN"
     " 'gpu_memcpy' ELSE 'kernel' END AS cat FROM event e JOIN device d ON d.pid = e.pid"

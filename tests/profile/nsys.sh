@@ -31,6 +31,12 @@ python3 -c 'import sqlite3; c = sqlite3.connect("back.sqlite"); c.execute("updat
 tap_is "$(field 'a["devices"][0]["kernel_ns"], "; 1 events had a negative duration, and have none" in a["source"]')" \
     "(600014, True)" "a kernel that ends before it begins takes no time, and is reported"
 
+make text.sqlite
+python3 -c 'import sqlite3; c = sqlite3.connect("text.sqlite"); c.execute("update CUPTI_ACTIVITY_KIND_KERNEL set start = \"soon\" where correlationId = 0"); c.commit()'
+"$gpush" analyze --json text.sqlite >one.json
+tap_is "$(field 'a["wall_ns"], a["devices"][0]["kernel_ns"], a["dropped"], "1 event of 28 has no valid ts, and is left out" in a["source"]')" \
+    "(2900000, 600014, 1, True)" "a row with a text as its start is left out, and counted"
+
 make two.sqlite 2
 text=$("$gpush" analyze two.sqlite 2>&1)
 tap_is "$(grep -c '^r[01]/cuda:0  *[0-9]' <<<"$text")" 2 "two processes are two ranks"

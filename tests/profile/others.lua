@@ -19,6 +19,8 @@ local jax <const> = [[{"displayTimeUnit": "ns", "traceEvents": [
  "args": {"name": "Stream #13(Compute,MemcpyD2H)"}},
 {"ph": "M", "pid": 2, "tid": 7, "name": "thread_name", "args": {"name": "Stream #14(Compute)"}},
 {"ph": "M", "pid": 1, "tid": 99, "name": "thread_name", "args": {"name": "XLA Modules"}},
+{"ph": "M", "pid": 1, "tid": 98, "name": "thread_name", "args": {"name": "XLA Ops"}},
+{"ph": "X", "pid": 1, "tid": 98, "ts": 10.5, "dur": 100.25, "name": "loop_add_fusion"},
 {"ph": "M", "pid": 701, "name": "process_name", "args": {"name": "/host:CPU"}},
 {"ph": "X", "pid": 701, "tid": 5, "ts": 0.0, "dur": 200.0, "name": "PjitFunction(\"f\")"},
 {"ph": "X", "pid": 701, "tid": 5, "ts": 3.0, "dur": 4.0, "name": "cuLaunchKernel",
@@ -39,7 +41,7 @@ local by_name = {}
 for _, row in ipairs(p:rows { group = "kernel" }) do by_name[row.name] = row end
 t.is({ by_name.loop_add_fusion.self_device_time_total, by_name.gemm.self_device_time_total,
     by_name["Memcpy DtoH (Device -> Pageable)"].self_device_time_total }, { 100250, 30000, 50000 },
-    "its kernels and copies, without the module around them")
+    "its kernels and copies, without the module around them, and without its ops, derived of them")
 local devices = p:devices()
 t.is({ #devices, devices[1].kernels, devices[1].copies, devices[2].kernels }, { 2, 1, 1, 1 },
     "by device")
@@ -117,11 +119,28 @@ t.ok(p.how:find("rocprofv3's trace of AMD Instinct MI300X", 1, true), "where it 
 p = load('{"rocprofiler-sdk-tool": [' .. rocprof(9) .. "," .. rocprof(10) .. "]}")
 t.is(#p:devices(), 2, "two processes are two ranks")
 
+-- Without a list of devices those that ran kernels are them.
+local unlisted <const> = rocprof(9):gsub('"agents": %b[],', "")
+p = load('{"rocprofiler-sdk-tool": [' .. unlisted .. "]}")
+t.is({ #p:devices(), p:devices()[1].kernels, p:devices()[1].kernel_time }, { 1, 1, 300001 },
+    "rocprofv3, without its list of devices")
+
 -- ---- damaged ----
-t.error(function() load('{"rocprofiler-sdk-tool": [' .. rocprof(9):sub(1, 900)) end,
-    "other.json cannot be read: malformed JSON", "cut")
+local cut <const> = '{"rocprofiler-sdk-tool": [' .. rocprof(9):sub(1, 900)
+t.error(function() load(cut) end, ("other.json: byte %d: a text that does not end")
+    :format(#cut:match '^(.*)"'), "cut: it says where")
 t.error(function() load '{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]}' end,
-    "no event of the kinds", "without a record")
+    "no event that gpush reads from rocprofv3's trace", "without a record")
 t.error(function() load '{"traceEvents": [{"ph": "M", "args": {"name": "/device:GPU:0"}}]}' end,
-    "no event of the kinds", "without an event")
+    "no event that gpush reads from JAX's or TensorFlow's trace", "without an event")
+-- Times that are texts are none: of the call and the copy nothing is left.
+p = load('{"rocprofiler-sdk-tool": [' .. rocprof(9)
+    :gsub('"start_timestamp": 5000000400000', '"start_timestamp": "x"')
+    :gsub('"end_timestamp": 5000000015000', '"end_timestamp": "5"') .. "]}")
+t.is({ p.dropped, p.wall_ns, p:devices()[1].copies }, { 2, 500000, 0 }, "events without times")
+t.ok(p.how:find("2 events of 5 have no valid dur, and are left out", 1, true), "which is said",
+    p.how)
+p = load(jax:gsub('"ts": 20.0', '"ts": "x"'):gsub('"dur": 50.0', '"dur": "y"'))
+t.is({ p.dropped, p.wall_ns, #p:devices(), p:devices()[1].kernel_time }, { 2, 200000, 1, 100250 },
+    "of JAX, too")
 t.done()

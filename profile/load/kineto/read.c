@@ -388,7 +388,9 @@ bool gp_kineto_read(kineto *k) {
     if (!k->n && k->wrong)
         return gp_json_fail(k->j, "no event that can be read: %d of %d have no valid %s", k->wrong,
                             k->events, k->wrong_field);
-    return k->n || gp_json_fail(k->j, "no event of the kinds that torch.profiler writes");
+    return k->n || (k->writer ? gp_json_fail(k->j, "no event that gpush reads from %s", k->writer)
+                              : gp_json_fail(k->j, "no event of the kinds that torch.profiler "
+                                                   "writes"));
 }
 
 void gp_kineto_free(kineto *k) {

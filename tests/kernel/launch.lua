@@ -146,6 +146,10 @@ raises(function() kernel "__global__ void f(float **x) {}" end,
     "f: parameter 1 'x': a launch cannot pass float **", "a parameter")
 raises(function() kernel '#include "/etc/passwd"\n__global__ void f(int *x) {}' end,
     "#include of '/etc/passwd' (line 1)", "an include")
+local many = {}
+for k = 1, 17 do many[k] = "int *x" .. k end
+raises(function() kernel("__global__ void f(" .. table.concat(many, ", ") .. ") {}") end,
+    "f: 17 pointers and 0 numbers (expected at most 16 and 25)", "many pointers")
 local ok, message = pcall(kernel, [[
 __global__ void wrong(float *x, int n) {
     int i = threadIdx.x;
@@ -182,4 +186,14 @@ __global__ void both(const float *x, float *y) { y[threadIdx.x] = x[threadIdx.x]
 local s = g.zeros(4)
 both(1, 4, s, s)
 t.is(s, { 1, 1, 1, 1 }, "one tensor may be read and written")
+for _, device in ipairs { "cpu", "sim" } do
+    local again = g.capture(function(v)
+        local out = g.zeros(4, { device = device })
+        both(1, 4, v, out)
+        return out * 2
+    end)
+    local list = {}
+    for k = 1, 4 do list[k] = again(g.full({ 4 }, k + 0.0, { device = device })):sum():item() end
+    t.is(list, { 16, 24, 32, 40 }, device .. ": a captured function has the kernel")
+end
 t.done()

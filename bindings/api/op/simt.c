@@ -40,6 +40,17 @@ static gp_simt_param param(lua_State *L) {
                            .dtype = dtype && gp_dtype_parse(dtype, &dt) ? (int)dt : -1};
 }
 
+enum { GRID = 7 }; /* values of a launch before its numbers */
+
+/* Whether a call has room for them. */
+static bool few_enough(const gp_simt_source *s) {
+    int pointers = 0;
+    for (int i = 0; i < s->nparams; i++) pointers += s->param[i].pointer;
+    return (pointers <= GP_SIMT_TENSORS && s->nparams - pointers <= GP_MAX_INTS - GRID) ||
+           gp_fail("%s: %d pointers and %d numbers (expected at most %d and %d)", s->name, pointers,
+                   s->nparams - pointers, GP_SIMT_TENSORS, GP_MAX_INTS - GRID);
+}
+
 /* build{name =, text =, file =, line =, checked =, params...}: the kernel's number and the bytes of
  * its shared memory; or nil and what the compiler says of the text. */
 static int l_build(lua_State *L) {
@@ -59,6 +70,7 @@ static int l_build(lua_State *L) {
         s.param[i] = param(L);
         lua_pop(L, 1);
     }
+    if (!few_enough(&s)) return gp_lua_raise(L);
     gp_simt_kernel *k = gp_simt_build(&s, &refused);
     if (!k && refused) return lua_pushnil(L), lua_pushstring(L, gp_error()), 2;
     if (!k) return gp_lua_raise(L);
@@ -147,7 +159,7 @@ static void add_list(gp_call *c, gp_tensor **list, int n) {
 
 /* launch(number, gx, gy, gz, bx, by, bz, shared, arguments...): queues it. */
 static int l_launch(lua_State *L) {
-    enum { FIXED = 8, GRID = 7 };
+    enum { FIXED = 8 };
     const gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
     arguments a = {.nvalues = GRID};
     gp_call c;

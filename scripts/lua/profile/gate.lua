@@ -168,8 +168,9 @@ end
 --- Why the two can be compared only as wholes, or nil.
 function M.note(found, kept)
     if found.steps and kept.steps then return nil end
-    return ("%s no steps: what was counted is compared as it is"):format(
-        found.steps and "the baseline has" or kept.steps and "the record has" or "neither has")
+    return ("%s: what was counted is compared as it is"):format(found.steps
+        and "the baseline has no steps" or kept.steps and "the record has no steps"
+        or "neither has steps")
 end
 
 --- The checks by the names asked for, or of all that both have: a list of {name, ok, text, lines}.
@@ -201,20 +202,33 @@ local function told(check)
 end
 M.told = told
 
---- The checks as TAP.
+--- The checks as TAP. Names come from the file: no newline of theirs begins a line.
 function M.tap(checks)
     local out = {}
     for i, check in ipairs(checks) do
         out[#out + 1] = ("%sok %d - %s"):format(check.ok and "" or "not ", i, check.text)
-        for _, line in ipairs(told(check)) do out[#out + 1] = "# " .. line end
+        for _, line in ipairs(told(check)) do out[#out + 1] = "# " .. fit.safe(line) end
     end
     out[#out + 1] = "1.." .. #checks
     return table.concat(out, "\n") .. "\n"
 end
 
 local ENTITIES <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
+-- Text in UTF-8 without control characters, as XML wants it; bytes that are no UTF-8 become "?".
 local function xml(text)
-    return (text:gsub('[&<>"]', ENTITIES):gsub("[^\t\n\x20-\x7e]", "?"))
+    text = fit.safe(text):gsub('[&<>"]', ENTITIES)
+    local _, bad = utf8.len(text)
+    while bad do
+        text = text:sub(1, bad - 1) .. "?" .. text:sub(bad + 1)
+        _, bad = utf8.len(text)
+    end
+    return text
+end
+
+local function xml_lines(lines)
+    local out = {}
+    for i, line in ipairs(lines) do out[i] = xml(line) end
+    return table.concat(out, "\n")
 end
 
 --- The checks as a file of JUnit's form.
@@ -227,7 +241,7 @@ function M.junit(path, checks)
         else
             failed = failed + 1
             out[#out + 1] = ('%s>\n    <failure message="%s">%s</failure>\n  </testcase>'):format(
-                case, xml(check.text), xml(table.concat(told(check), "\n")))
+                case, xml(check.text), xml_lines(told(check)))
         end
     end
     save("--junit", path, ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="gpush" \z

@@ -117,7 +117,8 @@ class Window:
         thread, begun, before = self.begun or (None, 0, None)
         if before is None or thread != threading.get_ident():
             return None
-        return time.perf_counter_ns() - begun, _waited() - before
+        waited = _waited() - before  # before the clock: a wait between them is the clock's alone
+        return time.perf_counter_ns() - begun, waited
 
     def recorded(self):
         return self.options.steps - self.left

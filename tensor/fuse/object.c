@@ -182,7 +182,7 @@ static int spawn(gp_object *o, char *compiler, const char *flags) {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     if (error) return error;
-    setpriority(PRIO_PGRP, (id_t)pid, 10);
+    if (!o->own) setpriority(PRIO_PGRP, (id_t)pid, 10); /* nobody waits for it */
     o->pid = pid;
     return 0;
 }

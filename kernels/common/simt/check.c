@@ -20,11 +20,6 @@ enum { LEAST_SHIFT = 24, WISHED_SHIFT = 30, LARGEST_TIME = 0x7f000000 };
 
 static _Thread_local gp_runner *now; /* whose checked launch runs on this thread */
 
-__attribute__((noinline)) static gp_runner *me(void) {
-    __asm__ volatile("");
-    return now;
-}
-
 /* ---- areas ---- */
 
 static bool reserve(gp_check *c, int shift) {
@@ -321,7 +316,7 @@ static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsign
 }
 
 static void word_range(const char *p, unsigned long size, bool write, bool atomic, const void *pc) {
-    gp_runner *r = me();
+    gp_runner *r = now;
     gp_check *c = r->check;
     gp_area *a = allowed(r, c, p, size, write, pc);
     if (!a) return;
@@ -346,7 +341,7 @@ void gp_check_atomic(void *p, unsigned long size, const void *pc) {
 }
 
 void gp_check_read4(const void *p) {
-    gp_runner *r = me();
+    gp_runner *r = now;
     gp_check *c = r->check;
     gp_area *a = allowed(r, c, p, 4, false, __builtin_return_address(0));
     if (a)
@@ -355,7 +350,7 @@ void gp_check_read4(const void *p) {
 }
 
 void gp_check_write4(void *p) {
-    gp_runner *r = me();
+    gp_runner *r = now;
     gp_check *c = r->check;
     gp_area *a = allowed(r, c, p, 4, true, __builtin_return_address(0));
     if (a)

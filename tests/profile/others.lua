@@ -65,8 +65,9 @@ local tpu = load [[{"traceEvents": [
 t.is({ tpu:devices()[1].device, tpu:devices()[1].kernel_time }, { "tpu:0", 70000 },
     "a TPU's ops, without its steps")
 for group, what in pairs { shape = "shapes", stack = "stacks" } do
-    t.error(function() tpu:rows { group = group } end, ("group = \"%s\" needs a profile with %s, which gpush \z
-        reads from no trace of this kind: JAX's or TensorFlow's trace"):format(group, what),
+    t.error(function() tpu:rows { group = group } end,
+        ("group = \"%s\" needs a profile with %s, which gpush reads from no \z
+        trace of this kind: JAX's or TensorFlow's trace"):format(group, what),
         what .. ": no option of another profiler's")
 end
 local page = folder .. "/jax.html"

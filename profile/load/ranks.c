@@ -119,12 +119,19 @@ static bool meets_another(const trace *t, int n, int i) {
     return n == 1;
 }
 
+/* Whether they are processes of one file, whose times are of one clock. */
+static bool of_one_file(const trace *t, int n) {
+    for (int i = 1; i < n; i++)
+        if (t[i].k.j->file != t[0].k.j->file) return false;
+    return true;
+}
+
 /* Fails where a file's events are at another time than those of all others. */
 static bool meet(const trace *t, int n) {
     for (int i = n - 1; i >= 0; i--) {
         const trace *other = &t[i ? 0 : 1];
         char name[300], own[300];
-        if (meets_another(t, n, i)) continue;
+        if (meets_another(t, n, i) || of_one_file(t, n)) continue;
         int64_t later = t[i].t0 + t[i].offset - other->t0 - other->offset;
         return gp_fail("profile.load: the events of %s are at another time than those of %s (they "
                        "begin %.0f s %s), so these are no ranks of one job: give each file alone",
@@ -136,6 +143,7 @@ static bool meet(const trace *t, int n) {
 }
 
 static bool have_clock(const trace *t, int n) {
+    if (of_one_file(t, n)) return true;
     for (int i = 0; i < n; i++)
         if (t[i].t0 + t[i].k.base < EPOCH) return false;
     return true;
@@ -287,7 +295,8 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     p->foreign = true;
     p->no_device = true;
     for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0, p->dropped += (uint64_t)t[i].k.wrong;
-    for (int i = 0; i < n; i++) p->no_device &= t[i].k.has_list && !t[i].k.has_device;
+    for (int i = 0; i < n; i++)
+        p->no_device &= t[i].k.has_list && !t[i].k.has_device && !t[i].k.writer;
     p->ranks = n, p->writer = t[0].k.writer;
     for (int i = 0; i < n; i++) {
         int rank = numbered ? i : t[i].k.rank < 0 ? 0 : t[i].k.rank;

@@ -205,7 +205,7 @@ static int gather_waits(const gp_timeline *t, gp_saving *s) {
     for (int i = 0; i < t->nsteps; i++) {
         const gp_step_at *at = &t->step[i];
         if (at->kind == GP_STEP_WAIT && gp_sync_watched((gp_why)at->rec->why))
-            s[n++] = (gp_saving){at->rec, 1, gp_rec_end(t->p, at->rec) - at->rec->t0, 0};
+            s[n++] = (gp_saving){at->rec, 1, gp_rec_end(t->p, at->rec) - at->rec->t0, 0, false};
     }
     return n;
 }
@@ -225,10 +225,12 @@ static gp_saving *gather_lines(const gp_job *job, int *n) {
     for (int i = 0; i < all; i++) {
         const gp_rec *rec = s[i].rec;
         bool line = last && !gp_compare_sources(last, rec);
-        alike = s[i].waited + (line && !strcmp(last->name, rec->name) ? alike : 0);
+        bool same = line && !strcmp(last->name, rec->name);
+        alike = s[i].waited + (same ? alike : 0);
         last = rec;
         if (line) s[kept - 1].times++, s[kept - 1].waited += s[i].waited;
         else s[kept++] = s[i], most = 0;
+        s[kept - 1].mixed |= line && !same;
         if (alike > most) most = alike, s[kept - 1].rec = rec;
     }
     gp_sort(s, (size_t)kept, sizeof *s, by_waited);

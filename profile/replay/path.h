@@ -54,8 +54,9 @@ void gp_streams_busy(const gp_timeline *t, gp_busy *of);
 
 /* A source line's waits, and what the record would take less without them. */
 typedef struct gp_saving {
-    const gp_rec *rec;             /* the first of them */
+    const gp_rec *rec;             /* the first of those that it waited for most */
     uint64_t times, waited, saved; /* ns */
+    bool mixed;                    /* it has waited for something else, too */
 } gp_saving;
 /* Orders events by their source lines or, where none is known, by what they are. */
 int gp_compare_sources(const gp_rec *x, const gp_rec *y);

@@ -128,6 +128,13 @@ end
 function fit.saving(row)
     return row.saves and fit.time(row.saves) .. (row.more and " or more" or "") or ""
 end
+--- What a row of prof:verdict() is worth: where streams may have waited for it, a range or a most.
+function fit.worth(row)
+    if row.unknown and row.at_most then return "at most " .. fit.time(row.at_most) end
+    local most = row.at_most and row.at_most > row.worth and " to " .. fit.time(row.at_most)
+    return fit.time(row.worth) .. (most or row.more and " or more" or "")
+end
+
 --- Why it is at least that, where one of the rows shown says so; nil: none does.
 function fit.why_more(rows)
     for _, row in ipairs(rows) do

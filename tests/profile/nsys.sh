@@ -40,6 +40,22 @@ tap_is "$(field 'a["wall_ns"], a["devices"][0]["kernel_ns"], a["dropped"], "1 ev
 make two.sqlite 2
 text=$("$gpush" analyze two.sqlite 2>&1)
 tap_is "$(grep -c '^r[01]/cuda:0  *[0-9]' <<<"$text")" 2 "two processes are two ranks"
+later() { # NS: moves the second process
+    python3 - "$1" <<'E3'
+import sqlite3, sys
+c = sqlite3.connect("two.sqlite")
+for table, of in ("KERNEL", "Pid"), ("MEMCPY", "Pid"), ("SYNCHRONIZATION", "Pid"), ("RUNTIME", "Tid"):
+    c.execute(f"update CUPTI_ACTIVITY_KIND_{table} set start = start + ?1, end = end + ?1 where global{of} >> 24 & 16777215 = 4001", sys.argv[1:])
+c.execute("update NVTX_EVENTS set start = start + ?1, end = end + ?1 where globalTid >> 24 & 16777215 = 4001", sys.argv[1:])
+c.commit()
+E3
+    "$gpush" analyze --json two.sqlite >one.json
+}
+later 3000000
+tap_is "$(field 'a["wall_ns"], "the ranks'"'"' clocks are as in their files" in a["source"]')" "(5900000, True)" \
+    "which have one clock: the second begins 3 ms later"
+later 1000000000
+tap_is "$(field 'a["wall_ns"]')" 1005900000 "or after the first has ended"
 make old.sqlite 1 old
 tap_is "$("$gpush" analyze --json old.sqlite | python3 -c 'import json, sys; print(json.load(sys.stdin)["devices"][0]["kernel_ns"])')" 900021 "columns of an older version"
 

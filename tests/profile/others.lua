@@ -52,6 +52,12 @@ for _, e in ipairs(p:events()) do
 end
 t.is({ calls, bytes }, { 1, 4096 }, "a call, and a copy's bytes")
 t.ok(p.how:find("JAX's or TensorFlow's trace of /device:GPU:0", 1, true), "where it is from", p.how)
+-- Of the host alone it tells nothing.
+local of_host = load [[{"traceEvents": [
+{"ph": "M", "pid": 701, "name": "process_name", "args": {"name": "/host:CPU"}},
+{"ph": "X", "pid": 701, "tid": 5, "ts": 0, "dur": 200, "name": "PjitFunction(f)"}]}]]
+t.is({ of_host:verdict().untold, of_host:verdict().sentence:find "ProfilerActivity" },
+    { "work" }, "no device, no verdict", of_host:verdict().sentence)
 -- Its names are said twice, which is once.
 local tpu = load [[{"traceEvents": [
 {"ph": "M", "pid": 3, "name": "process_name", "args": {"name": "/device:TPU:0"}},
@@ -139,7 +145,7 @@ p = load('{"rocprofiler-sdk-tool": [' .. rocprof(9)
     :gsub('"start_timestamp": 5000000400000', '"start_timestamp": "x"')
     :gsub('"end_timestamp": 5000000015000', '"end_timestamp": "5"') .. "]}")
 t.is({ p.dropped, p.wall_ns, p:devices()[1].copies }, { 2, 500000, 0 }, "events without times")
-t.ok(p.how:find("2 events of 5 have no valid dur, and are left out", 1, true), "which is said",
+t.ok(p.how:find("2 events of 5 have no valid ts, and are left out", 1, true), "which is said",
     p.how)
 p = load(jax:gsub('"ts": 20.0', '"ts": "x"'):gsub('"dur": 50.0', '"dur": "y"'))
 t.is({ p.dropped, p.wall_ns, #p:devices(), p:devices()[1].kernel_time }, { 2, 200000, 1, 100250 },

@@ -107,7 +107,9 @@ for _, python in ipairs { 300, 600 } do
     -- the kernels 400 a step, whatever they wait for: no more is saved than is left beside that.
     local least = math.max(5 * 24 + 4 * python, 5 * 400)
     near(by.waits.at_most, 1000 * (5 * 716 + 4 * python - least), 1e4, "the waits at most")
-    t.ok(tostring(verdict):find "\nwaits of the host +%d+ +[%d.]+ms +at most ", "as their row says")
+    t.ok(tostring(verdict):find(("\nwaits of the host +5 +[%%d.]+ms +%%d%%.%%d+ms to %%d%%.%%d+ms \z
+        +%%d%%d%%.%%d%%%% to %s"):format(open and "58%.[12]%%" or "57%.[89]%%")),
+        "as their row says, with the shares of both", tostring(verdict))
     if open then
         t.ok(verdict.sentence:find("kernels may be worth up to 2.000ms", 1, true), "why")
         t.ok(verdict:head():find("\nwaits of the host: ", 1, true), "what is known has its advice")
@@ -267,10 +269,45 @@ do
     local p = load(r)
     local verdict = p:verdict()
     near(by_cause(verdict).waits.worth, 4e6, 1e5, "without the waits")
-    t.ok(page_says(p, 'ms or more"'), "the page says that they may be worth more")
+    t.ok(page_says(p, 'ms or more"') and page_says(p, '"more":true'),
+        "the page says that they may be worth more, and of the line, too")
     t.ok(tostring(verdict):find("waits of the host +5 +10.030ms +[%d.]+ms or more"), "or more",
         tostring(verdict))
     t.ok(tostring(verdict):find("a copy from pinned memory takes less itself", 1, true), "why")
+end
+
+-- ---- a line that waits for several things ----
+do
+    local r = made.trace()
+    r:python("train.py(7): step", 0, 4000)
+    for k = 0, 3 do
+        local at, copy = 1000 * k, "Memcpy DtoH (Device -> Pageable)"
+        if k == 2 then copy = "Memcpy HtoD (Pageable -> Device)" end
+        r:op("aten::to", at, 210)
+        r:copy(copy, at + 5, 200, r:call("cudaMemcpyAsync", at + 2, 206), 1 << 24)
+    end
+    local p = load(r)
+    local list = p:savings()
+    t.is({ #list, list[1].what, list[1].count, list[1].mixed }, { 1, "aten::to: DtoH", 4, true },
+        "a line that waits for copies both ways: three of them and one")
+    t.ok(tostring(list):find "train%.py:7%+  aten::to: DtoH and others +4 ", "which its row says",
+        tostring(list))
+    t.ok(page_says(p, '"mixed":true'), "and the page")
+end
+
+-- ---- what is worth nothing ----
+-- A kernel of 1 s, launched by an op of 10 us, and beside it four more ops: launches are worth the
+-- first one's microseconds, which is less than is said, and then is 0 wherever it is said.
+do
+    local r = made.trace()
+    for k = 0, 4 do
+        r:op("aten::mm", 20 * k, 10)
+        local from = k == 0 and 10 or 1e6 + 10 * k
+        r:kernel("gemm", from, k == 0 and 1e6 or 5, r:call("cudaLaunchKernel", 20 * k + 2, 5))
+    end
+    local by = by_cause(load(r):verdict())
+    t.is({ by.launches.nothing, by.launches.worth, by.launches.share },
+        { "0: the device is busy", 0, 0.0 }, "what is said as 0 is 0")
 end
 
 t.done()

@@ -50,7 +50,7 @@ static bool may_save_more(const gp_prof *p, const gp_rec *wait) {
 }
 
 static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 10);
     set_line(L, s->rec);
     set_text(L, "why", gp_why_name((gp_why)s->rec->why));
     set_text(L, "what", s->rec->name);
@@ -59,10 +59,12 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
     set_int(L, "waited", s->waited);
     set_int(L, "saves", s->saved);
     lua_pushboolean(L, may_save_more(p, s->rec)), lua_setfield(L, -2, "more");
+    lua_pushboolean(L, s->mixed), lua_setfield(L, -2, "mixed");
 }
 
-/* (prof, rank) -> list of {file, line, why, what, count, waited, saves, more}, with a list of
- * {rank, wall, saves} as ranks; and what all together save. more: it may save more */
+/* (prof, rank) -> list of {file, line, why, what, count, waited, saves, more, mixed}, with a list
+ * of {rank, wall, saves} as ranks; and what all together save. more: it may save more; mixed: the
+ * line has waited for something else, too */
 static int l_savings(lua_State *L) {
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, 2, "profile.savings");

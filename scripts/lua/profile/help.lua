@@ -102,7 +102,8 @@ profile.verdict | prof:verdict{rank=} (see profile.savings, profile.idle, profil
 profile.savings | prof:savings{rank=} (see profile.whatif, sync.report)
     What the run would save without each line's waits, predicted by a replay, as a list that prints
     as a table: file, line, why, what, count, waited, saves (times in ns), more (it may save more: a
-    copy from pinned memory takes less itself), and all of them together as all. With several ranks
+    copy from pinned memory takes less itself), mixed (the line has also waited for something else
+    than what), and all of them together as all. With several ranks
     it is what the job saves; ranks has how much sooner each one ends without any of these waits.
     options: rank: of that one alone, whose collectives take what they took
     raises: when no event of the rank is on the record

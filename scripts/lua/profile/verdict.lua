@@ -57,8 +57,8 @@ local function together_with(prof, rank, row)
         if not best or line.saves > best.saves then best = line end
     end
     if not best or 2 * best.saves >= row.worth then return row.advice end
-    return ("no line alone is worth that, %s the most, %s: the lines under \"What the waits \z
-        cost\" are to go together; of the longest, %s"):format(
+    return ("no line alone is worth that, %s the most, %s: the lines that wait are to go \z
+        together; of the longest, %s"):format(
         fit.safe(best.file and fit.place(best.file, best.line) or best.what),
         time(best.saves), row.advice)
 end
@@ -90,7 +90,7 @@ local UNTOLD <const> = {
         replay of them together does not end",
     empty = "no verdict: no event is on the record",
     work = "no verdict: the trace has no kernel and no copy: the program ran on the CPU, or the \z
-        profiler did not record its device (activities=[ProfilerActivity.CPU, .CUDA])",
+        profiler did not record its device",
     dropped = "no verdict: events were dropped, and the record lacks a part of what happened",
     cut = "no verdict: the file is cut, and what is missing, mostly what devices ran, may be what \z
         dominated",
@@ -101,6 +101,7 @@ local UNTOLD <const> = {
     calls = "no verdict on the host: for %d of %d kernels and copies the trace has no call of the \z
         runtime that launched them, so when that was, and what the host waited for, is not known",
 }
+local ACTIVITIES <const> = " (activities=[ProfilerActivity.CPU, .CUDA])"
 local OF_DEVICES <const> = { device = true, calls = true } -- with what these did
 
 -- What the devices did, the longest first.
@@ -163,9 +164,10 @@ local function shares_processors(list, prof)
         and (list.work == 0 or list.kind:find("CPU-backed", 1, true) ~= nil)
 end
 
-local function conclude_untold(list)
+local function conclude_untold(list, prof)
     local text, did = UNTOLD[list.untold]:format(list.work -
         (list.untold == "calls" and list.calls or list.queued), list.work), {}
+    if list.untold == "work" and not prof.writer then text = text .. ACTIVITIES end
     if not OF_DEVICES[list.untold] then return text end
     for i, row in ipairs(work_of(list)) do did[i] = ("%s %s"):format(row.label, time(row.ns)) end
     return ("%s; devices were busy for %s of %s: %s"):format(text, percent(list.busy / list.wall),
@@ -229,7 +231,7 @@ local function conclude(list, prof)
     local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
     if list.vague and not list.open then how = how .. UNKNOWING end
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
-    if list.untold then return conclude_untold(list) end
+    if list.untold then return conclude_untold(list, prof) end
     if list.together then return conclude_together(list, how) end
     if list.open then return conclude_open(list, how, prof) end
     if not top or top.share < LITTLE then return conclude_nothing(list, how, busy, prof) end
@@ -260,14 +262,19 @@ function Verdict:head()
     return ("%s\n%s: %s"):format(self.sentence, first.label, first.advice)
 end
 
+-- A row's worth as a share, or as two where that is a range.
+local function share_of(row, wall)
+    local most = row.at_most and row.at_most > row.worth
+    return percent(row.share) .. (most and " to " .. percent(row.at_most / wall) or "")
+end
+
 function Verdict.__tostring(list)
     local rows, out = { { "what the time is owed to", "times", "time", "worth", "share",
         "most of it" } }, { list.sentence }
     for i, row in ipairs(list) do
         rows[i + 1] = { row.label, ("%d"):format(row.times), time(row.ns),
-            row.nothing and "0" or row.at_most and "at most " .. time(row.at_most)
-                or time(row.worth) .. (row.more and " or more" or ""),
-            (row.unknown or row.nothing) and "" or percent(row.share),
+            row.nothing and "0" or fit.worth(row),
+            (row.unknown or row.nothing) and "" or share_of(row, list.wall),
             row.nothing or row.where or "" }
     end
     if list.untold then return list.sentence end
@@ -321,6 +328,12 @@ local function add_late(list, prof)
     end
 end
 
+local function worth_more(a, b)
+    if a.worth ~= b.worth then return a.worth > b.worth end
+    if a.unknown and b.unknown and a.ns ~= b.ns then return a.ns > b.ns end
+    return a.order < b.order
+end
+
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, at_most,
 -- where, advice}, at_most: where a trace does not say what streams waited for, of the devices' work
 -- and waits for them; unknown: the worth is not known but for that, and 0;
@@ -335,7 +348,8 @@ local function verdict(prof, rank)
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
         if row.unknown then row.worth = 0 end
-        row.at_most = list.vague and (row.unknown or WAITS[row.cause]) and row.at_most or nil
+        row.at_most = list.vague and (row.unknown or WAITS[row.cause])
+            and row.at_most or nil
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil
@@ -379,18 +393,19 @@ local function verdict(prof, rank)
             row.advice = ONCE .. (left and LEFT or "")
         end
     end
-    table.sort(list, function(a, b)
-        if a.worth ~= b.worth then return a.worth > b.worth end
-        if a.unknown and b.unknown and a.ns ~= b.ns then return a.ns > b.ns end
-        return a.order < b.order
-    end)
+    table.sort(list, worth_more)
     local bound = prof.foreign and prof.at_least and not (list[1] and WORK[list[1].cause])
     list.untold = list.untold or bound and "bound" or nil
     for i, row in ipairs(list) do
-        row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
-        local little = row.share < NOTHING and 2 * row.worth < row.ns
+        local little = row.share < NOTHING and 2 * math.max(row.worth, row.at_most or 0) < row.ns
         row.nothing = not list.untold and not row.unknown and little and why_nothing(list, row)
             or nil
+        row.order = i
+    end
+    for _, row in ipairs(list) do if row.nothing then row.worth, row.share = 0, 0.0 end end
+    table.sort(list, worth_more)
+    for i, row in ipairs(list) do
+        row.order, row.advised = nil, i <= ADVISED and row.share >= LITTLE
         if row.cause == "waits" then row.advice = usage.advice(prof, row, row.name) end
         if row.cause == "waits" and row.advised and not list.untold then
             row.advice = together_with(prof, rank, row)

@@ -32,7 +32,8 @@ function Savings.__tostring(list)
         return "no wait but those that the script asks for (prof:verdict() has these) is recorded"
     end
     local out = fit.table({ "what waits", "times", "waited", "saves" }, list, function(row)
-        return { row.file and place(row) .. "  " .. fit.safe(row.what) or place(row),
+        local others = row.mixed and " and others" or ""
+        return { (row.file and place(row) .. "  " .. fit.safe(row.what) or place(row)) .. others,
             tostring(row.count), time(row.waited), fit.saving(row) }
     end)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")

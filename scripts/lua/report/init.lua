@@ -189,7 +189,7 @@ local function savings_of(prof)
         local row = list[i]
         out[i] = { file = row.file and text(row.file), line = row.line, what = text(row.what),
             why = row.why, advice = text(row.advice), count = row.count, waited = row.waited,
-            saves = row.saves }
+            saves = row.saves, more = row.more, mixed = row.mixed }
     end
     return out, nil, list.all
 end
@@ -234,8 +234,7 @@ local function verdict_of(verdict)
     local out = { sentence = text(verdict.sentence), causes = {} }
     for i, row in ipairs(verdict.untold and {} or verdict) do
         out.causes[i] = { label = row.label, times = row.times, ns = row.ns, worth = row.worth,
-            nothing = row.nothing or row.at_most and "at most " .. fit.time(row.at_most)
-                or row.more and fit.time(row.worth) .. " or more" or null,
+            nothing = row.nothing or (row.at_most or row.more) and fit.worth(row) or null,
             where = row.where and text(row.where) or null,
             advice = (row.advised or row == verdict.together) and text(row.advice) or null }
     end

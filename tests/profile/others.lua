@@ -132,6 +132,10 @@ p = load('{"rocprofiler-sdk-tool": [' .. unlisted .. "]}")
 t.is({ #p:devices(), p:devices()[1].kernels, p:devices()[1].kernel_time }, { 1, 1, 300001 },
     "rocprofv3, without its list of devices")
 
+p = load('{"rocprofiler-sdk-tool": [' .. rocprof(9):gsub('"hip_api"', '"no_api"') .. "]}")
+t.ok(p:verdict().sentence:find("rocprofv3 --hip-trace", 1, true), "how calls are recorded",
+    p:verdict().sentence)
+
 -- ---- damaged ----
 local cut <const> = '{"rocprofiler-sdk-tool": [' .. rocprof(9):sub(1, 900)
 t.error(function() load(cut) end, ("other.json: byte %d: a text that does not end")

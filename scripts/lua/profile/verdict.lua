@@ -102,6 +102,11 @@ local UNTOLD <const> = {
         runtime that launched them, so when that was, and what the host waited for, is not known",
 }
 local ACTIVITIES <const> = " (activities=[ProfilerActivity.CPU, .CUDA])"
+local RECORDS <const> = { -- what is missing, by other profilers
+    ["Nsight Systems' export"] = " (nsys profile --trace=cuda records it)",
+    ["rocprofv3's trace"] = " (rocprofv3 --hip-trace --kernel-trace --memory-copy-trace \z
+        records it)",
+}
 local OF_DEVICES <const> = { device = true, calls = true } -- with what these did
 
 -- What the devices did, the longest first.
@@ -168,6 +173,9 @@ local function conclude_untold(list, prof)
     local text, did = UNTOLD[list.untold]:format(list.work -
         (list.untold == "calls" and list.calls or list.queued), list.work), {}
     if list.untold == "work" and not prof.writer then text = text .. ACTIVITIES end
+    if list.untold == "work" or OF_DEVICES[list.untold] then
+        text = text .. (RECORDS[prof.writer] or "")
+    end
     if not OF_DEVICES[list.untold] then return text end
     for i, row in ipairs(work_of(list)) do did[i] = ("%s %s"):format(row.label, time(row.ns)) end
     return ("%s; devices were busy for %s of %s: %s"):format(text, percent(list.busy / list.wall),

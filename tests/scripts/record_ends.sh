@@ -30,6 +30,23 @@ if child == 0: optimizer.step(); os._exit(0)
 os.waitpid(child, 0)'
 tap_is "$status" 0 "fork in the window"
 says "recorded steps 11 to 13" "fork: the parent is recorded"
+cat >forks.py <<'E2'
+from model import *
+import ctypes, signal
+for i in range(1, 21):
+    step()
+    if i not in (5, 12, 17): continue
+    child = os.fork()
+    if child == 0:
+        signal.alarm(100) # a hang is an end by signal 14
+        print("printed", i); ctypes.CDLL(None).printf(b"by C\n")
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+E2
+alone=$(python3 forks.py)
+record forks.py
+tap_is "$status|$out" "0|$alone" "children of fork before, in and after the window end as without it, their output flushed"
+says "recorded steps 11 to 13" "and the parent's record goes on"
 record ends.py 'p = torch.profiler.profile(); p.start(); step(); p.stop(); print(len(p.events()) > 0)'
 tap_is "$status|$out" "0|True" "a program that profiles itself has its own profile"
 says "recorded steps 11 to 12" "and gpush's record ends there"

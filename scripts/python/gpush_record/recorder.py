@@ -70,6 +70,7 @@ class Recorder:
         self.rank = self.name = None  # whose steps these are and the record's, once one begins
         self.by_time = False
         self.wrote = False
+        self.profiled = False  # whether torch.profiler ran here, or in a parent before fork
         self.child = "--multiprocessing-fork" in getattr(sys, "orig_argv", sys.argv)
         self.reason = None  # why nothing was recorded
         self._touch("python")
@@ -162,6 +163,7 @@ class Recorder:
     def _open(self):
         from gpush_record.window import Window
 
+        self.profiled = True
         self.window = Window(self.options, self.own_profiler, self._done)
 
     def _done(self, profile, steps):
@@ -294,6 +296,10 @@ class Recorder:
         """In a child process of fork: it may be a rank, and counts from 0."""
         self.child, self.timer, self.name, self.count, self.next = True, None, None, 0, 1
         self.wrote = self.by_time = False
+        if self.profiled:
+            from gpush_record.window import end_without_kineto
+
+            end_without_kineto()
         if self.window:
             self.window.forked()
             self.window = None

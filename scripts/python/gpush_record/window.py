@@ -5,6 +5,7 @@ where the program does: at its exit, in os._exit, at SIGTERM or SIGHUP where the
 handle it, or where the program starts a profiler of its own, of which there can be one.
 """
 
+import ctypes
 import os
 import signal
 import threading
@@ -69,6 +70,19 @@ def _waited():
             return int(file.read().split()[1])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def end_without_kineto():
+    """Has a child of fork end without the destructors of the C libraries that it inherited.
+
+    Kineto's destroys a condition variable on which a thread of the parent waits, and never returns,
+    or joins that thread and crashes. C's files are flushed, as Python's have been by then, and the
+    status is the program's; what the child has C call at its exit comes first.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):  # glibc's
+        for function in libc._exit, libc.fcloseall:  # called in the other order
+            libc.on_exit(function, None)
 
 
 class Window:

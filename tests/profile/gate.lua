@@ -30,7 +30,8 @@ local function trace(name, o)
             r:region(o.region, at, 45)
         else
             r:python(("%s/train.py(%d): step"):format(folder, line - 1), at, 45)
-            r:python("torch/_tensor.py(9): item", at + 1, 42, ("%s/train.py:%d"):format(folder, line))
+            r:python("torch/_tensor.py(9): item", at + 1, 42,
+                ("%s/train.py:%d"):format(folder, line))
         end
         r:op("aten::item", at + 2, 40)
         r:call("cudaStreamSynchronize", at + 10, 20)
@@ -104,8 +105,9 @@ trace("named.json", { kernels = 3, bytes = 1000, reads = { 3, 3, 3 },
     region = "schr\u{ed}tt^not ok 9~[3m\xff<" })
 write("named.json", (read "named.json":gsub("[%^~]", { ["^"] = "\\n", ["~"] = "\\u001b" })))
 status, out = analyze("named.json", "--tap --fail-on waits --junit named.xml")
-t.ok(status == 1 and out:find("schr\u{ed}tt\\x0anot ok 9\\x1b[3m", 1, true) and not out:find("\nnot ok 9", 1, true)
-    and not out:find("\27", 1, true), "a name is no line of TAP", out)
+t.ok(status == 1 and out:find("schr\u{ed}tt\\x0anot ok 9\\x1b[3m", 1, true)
+    and not out:find("\nnot ok 9", 1, true) and not out:find("\27", 1, true),
+    "a name is no line of TAP", out)
 local xml = read "named.xml"
 t.ok(xml:find("schr\u{ed}tt\\x0anot ok 9\\x1b[3m?&lt;", 1, true) and utf8.len(xml),
     "and JUnit's file is UTF-8", xml)

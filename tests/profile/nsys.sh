@@ -37,6 +37,15 @@ python3 -c 'import sqlite3; c = sqlite3.connect("text.sqlite"); c.execute("updat
 tap_is "$(field 'a["wall_ns"], a["devices"][0]["kernel_ns"], a["dropped"], "1 event of 28 has no valid ts, and is left out" in a["source"]')" \
     "(2900000, 600014, 1, True)" "a row with a text as its start is left out, and counted"
 
+make number.sqlite
+number() { # BYTES: of the copies before the waits
+    python3 -c 'import sqlite3, sys; c = sqlite3.connect("number.sqlite"); c.execute("update CUPTI_ACTIVITY_KIND_MEMCPY set bytes = ?", sys.argv[1:]); c.commit()' "$1"
+    "$gpush" analyze --json number.sqlite >one.json
+    field '[(w["why"], w["what"], w["count"], w["waited_ns"]) for w in a["waits"]["lines"]], sorted(c["cause"] for c in a["verdict"]["causes"] if c["cause"] in ("waits", "synchronize"))'
+}
+tap_is "$(number 4)" "([('item', 'copy of a number', 3, 870000)], ['waits'])" "a wait right after a copy of a number to the host reads it"
+tap_is "$(number 17)" "([('explicit', 'cudaStreamSynchronize', 3, 870000)], ['synchronize'])" "after a larger one the script asks for it"
+
 make two.sqlite 2
 text=$("$gpush" analyze two.sqlite 2>&1)
 tap_is "$(grep -c '^r[01]/cuda:0  *[0-9]' <<<"$text")" 2 "two processes are two ranks"

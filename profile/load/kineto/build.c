@@ -115,6 +115,7 @@ static gp_track *new_track(builder *b, const kineto_thread *t) {
     b->depth = 0;
     b->last = NULL;
     b->copy = NULL;
+    b->number = NULL;
     b->printing = 0;
     b->at = b->step_end = b->last_end = INT64_MIN;
     b->script = NULL, b->function = NULL, b->library = NULL, b->script_ns = 0;

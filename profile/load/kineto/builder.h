@@ -43,6 +43,7 @@ typedef struct kineto_builder {
     gp_stream *last;  /* of the last work that the thread queued; NULL */
     const char *copy; /* the last copy that it queued, NULL: none; and when */
     int64_t copied_at;
+    const gp_stream *number;    /* which its last call gave a copy of a number to the host; NULL */
     int batches;                /* that loaders handed out */
     int printing;               /* as gp_kineto_printing */
     const char *op, *op_before; /* the last two that are in no other; NULL */

@@ -141,8 +141,17 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
         name_outermost(b, i, e->t0, r);
         return true;
     }
-    gp_kineto_reason(r->name, own, r);
+    bool number = !own && r->where == b->number && strstr(e->name, "StreamSynchronize");
+    gp_kineto_reason(number ? "copy of a number" : r->name, own, r);
     return true;
+}
+
+/* Whether work is a copy of a number to the host. Ops of PyTorch's own traces say what they read:
+ * what waits there for such a copy outside of them is the script. */
+static bool copies_number(const builder *b, const kineto_event *work) {
+    enum { NUMBER = 16 }; /* bytes, of a complex one */
+    return b->k->writer && work && work->kind == KINETO_COPY && work->bytes > 0 &&
+           work->bytes <= NUMBER && gp_copy_direction(work->name) == GP_COPY_D2H;
 }
 
 /* Whether e, which gives memory back, does so in the first run of an op: a library begins there.
@@ -203,10 +212,10 @@ static bool add_call(builder *b, kineto_event *e) {
         if (names_work(b->open[k].e)) e->op = b->open[k].rec->name;
     set_source(b, e, r);
     if (what || (work && gp_kineto_waits_for_copy(e, work))) {
-        if (!set_reason(b, e, copy, r)) return false;
         r->where = what && !work ? awaited_stream(b, e, what) : b->last;
-        if (!r->where) return false;
+        if (!r->where || !set_reason(b, e, copy, r)) return false;
     }
+    b->number = copies_number(b, work) ? b->last : NULL;
     push(b, e, r);
     return true;
 }

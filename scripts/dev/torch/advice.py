@@ -112,6 +112,7 @@ LIKE = {"aten::_local_scalar_dense": "aten::item", "aten::nonzero_numpy": "aten:
         "hipFree": "cudaFree"}
 # Rows without a line of PyTorch to run: calls of the runtime, and what is nothing to change.
 NONE = {"", "cudaMemcpy", "cudaMemcpyAsync", "hipMemcpyWithStream", "first use", "profiler", "full queue",
+        "copy of a number",  # as aten::item, of another profiler's trace
         "gloo", "mpi", "ucc",  # several processes
         "aten::cudnn_convolution", "aten::convolution_backward", "aten::miopen_convolution"}
 

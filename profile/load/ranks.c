@@ -215,7 +215,10 @@ static bool describe(gp_prof *p, const trace *t, int n, const char *clocks, bool
     }
     int at = snprintf(text, sizeof text, "Loaded from %s",
                       gp_safe_text(t[0].k.j->file, file, sizeof file));
-    if (n > 1) at += snprintf(text + at, sizeof text - (size_t)at, " and %d more", n - 1);
+    if (n > 1)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       of_one_file(t, n) ? " (%d processes)" : " and %d more",
+                       of_one_file(t, n) ? n : n - 1);
     at += say_cut(t, n, text + at, sizeof text - (size_t)at);
     const char *writer = t[0].k.writer ? t[0].k.writer : "torch.profiler's trace";
     at += snprintf(text + at, sizeof text - (size_t)at, ", %s%s%s",

@@ -109,6 +109,25 @@ t.is(k.kernels, { { name = "s16816gemm", count = 1, device_ns = 300000, shortest
     registers = 64, shared_memory = 4096, tensor_cores = true } }, "as the trace has it")
 t.is({ k.streams[1].busy_ns, k.launches[1].delay_ns, k.tensor_core_ns }, { 300000, 5000, 300000 },
     "its stream and its launch")
+-- A line that waits for three copies to the host, and for one from pageable memory.
+local both_ways = made.trace()
+both_ways:python("train.py(7): step", 0, 4000)
+for i = 0, 3 do
+    both_ways:op("aten::to", 1000 * i, 210)
+    both_ways:copy(i == 2 and "Memcpy HtoD (Pageable -> Device)"
+        or "Memcpy DtoH (Device -> Pageable)", 1000 * i + 5, 200,
+        both_ways:call("cudaMemcpyAsync", 1000 * i + 2, 206), 1 << 24)
+end
+local mixed <const> = assert(io.open(folder .. "/mixed.json", "w"))
+mixed:write(both_ways:text())
+mixed:close()
+local w = answer("a line that waits for two things", "analyze --json " .. folder .. "/mixed.json")
+local said_of = {}
+for _, row in ipairs(w.waits.lines) do
+    said_of[row.what] = { row.count, row.mixed, row.saves_ns ~= nil, row.more }
+end
+t.is(said_of, { ["aten::to: DtoH"] = { 3, true, true, false },
+    ["aten::to: HtoD"] = { 1, nil, false } }, "what the whole line saves stands once")
 local bare = made.trace() -- a kernel that no call launched
 bare:kernel("gemm", 20, 300)
 local unlaunched <const> = assert(io.open(folder .. "/bare.json", "w"))

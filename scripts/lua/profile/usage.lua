@@ -113,6 +113,7 @@ local function predict(list, prof)
     for _, row in ipairs(list) do
         local s = row.file and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")]
         row.saves, row.more = s and s.saves, s and s.more
+        row.mixed = s and s.mixed
         list.predicted = list.predicted or row.saves and replay.accuracy(prof, "wait")
     end
 end

@@ -41,7 +41,8 @@ typedef enum gp_untold {
     GP_UNTOLD_CALLS,   /* another program's, without calls of the runtime: when it queued and waited
                         */
     GP_UNTOLD_WORK,    /* another program's, without any work of a device that there may be */
-    GP_UNTOLD_ORDERS   /* the ranks have called their collectives in different orders */
+    GP_UNTOLD_LAUNCHED, /* another program's, with launches of kernels and no kernel */
+    GP_UNTOLD_ORDERS    /* the ranks have called their collectives in different orders */
 } gp_untold;
 
 typedef struct gp_verdict {
@@ -52,6 +53,7 @@ typedef struct gp_verdict {
     uint64_t devices; /* the worth of kernels, copies, collectives and delays together */
     gp_idle idle;     /* of the rank that ended last */
     uint64_t wall;
+    uint64_t launched, kernels;  /* calls that launch kernels, and kernels */
     uint64_t calls;              /* kernels and copies that a call of the runtime queued */
     uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the
                                     latter those whose launch is on the record */

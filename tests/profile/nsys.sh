@@ -37,6 +37,12 @@ python3 -c 'import sqlite3; c = sqlite3.connect("text.sqlite"); c.execute("updat
 tap_is "$(field 'a["wall_ns"], a["devices"][0]["kernel_ns"], a["dropped"], "1 event of 28 has no valid ts, and is left out" in a["source"]')" \
     "(2900000, 600014, 1, True)" "a row with a text as its start is left out, and counted"
 
+make none.sqlite
+python3 -c 'import sqlite3; c = sqlite3.connect("none.sqlite"); c.execute("drop table CUPTI_ACTIVITY_KIND_KERNEL"); c.commit()'
+"$gpush" analyze --json none.sqlite >one.json
+tap_is "$(field 'a["verdict"].get("cause"), a["verdict"]["untold"], "3 calls launched kernels, of which the trace has none" in a["verdict"]["sentence"]')" \
+    "(None, 'launched', True)" "without the kernels that were launched there is no verdict"
+
 make number.sqlite
 number() { # BYTES: of the copies before the waits
     python3 -c 'import sqlite3, sys; c = sqlite3.connect("number.sqlite"); c.execute("update CUPTI_ACTIVITY_KIND_MEMCPY set bytes = ?", sys.argv[1:]); c.commit()' "$1"
@@ -61,7 +67,7 @@ E3
     "$gpush" analyze --json two.sqlite >one.json
 }
 later 3000000
-tap_is "$(field 'a["wall_ns"], "the ranks'"'"' clocks are as in their files" in a["source"]')" "(5900000, True)" \
+tap_is "$(field 'a["wall_ns"], "two.sqlite (2 processes), " in a["source"], "the ranks'"'"' clocks are as in their files" in a["source"]')" "(5900000, True, True)" \
     "which have one clock: the second begins 3 ms later"
 later 1000000000
 tap_is "$(field 'a["wall_ns"]')" 1005900000 "or after the first has ended"

@@ -253,17 +253,17 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
  * extra, step, steps, filled, small, pass}, rank where there are several, sampled where name is a
  * function of the script's, or what a library does for it, with advice on that as library, one for
  * each cause that the record knows, in the order of cause.def; with wall, work, queued, calls,
- * busy, sampled (whether samples of the script were taken), devices (the worth of kernels, copies,
- * collectives and delays together), vague (what those are worth is not known) and, where the record
- * does not tell, untold */
+ * launched, busy, sampled (whether samples of the script were taken), devices (the worth of
+ * kernels, copies, collectives and delays together), vague (what those are worth is not known) and,
+ * where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
-    static const char *const why[] = {"",       "empty", "dropped", "cut",
-                                      "device", "calls", "work",    "orders"};
+    static const char *const why[] = {"",      "empty", "dropped",  "cut",   "device",
+                                      "calls", "work",  "launched", "orders"};
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, 2, "profile.verdict");
     gp_verdict v;
     if (!gp_verdict_of(job, &v)) return gp_lua_raise(L);
-    lua_createtable(L, GP_CAUSES, 7);
+    lua_createtable(L, GP_CAUSES, 8);
     for (int cause = 0, n = 0; cause < GP_CAUSES; cause++) {
         const gp_worth *w = &v.of[cause];
         if (!w->ns) continue;
@@ -284,6 +284,7 @@ static int l_verdict(lua_State *L) {
     set_int(L, "work", v.work);
     set_int(L, "queued", v.queued);
     set_int(L, "calls", v.calls);
+    set_int(L, "launched", v.launched);
     set_int(L, "devices", v.devices);
     set_int(L, "busy", v.idle.kernels + v.idle.copies);
     lua_pushboolean(L, v.vague), lua_setfield(L, -2, "vague");

@@ -91,6 +91,8 @@ local UNTOLD <const> = {
     empty = "no verdict: no event is on the record",
     work = "no verdict: the trace has no kernel and no copy: the program ran on the CPU, or the \z
         profiler did not record its device",
+    launched = "no verdict: %d calls launched kernels, of which the trace has none: the profiler \z
+        did not record what its device ran",
     dropped = "no verdict: events were dropped, and the record lacks a part of what happened",
     cut = "no verdict: the file is cut, and what is missing, mostly what devices ran, may be what \z
         dominated",
@@ -170,10 +172,11 @@ local function shares_processors(list, prof)
 end
 
 local function conclude_untold(list, prof)
-    local text, did = UNTOLD[list.untold]:format(list.work -
-        (list.untold == "calls" and list.calls or list.queued), list.work), {}
-    if list.untold == "work" and not prof.writer then text = text .. ACTIVITIES end
-    if list.untold == "work" or OF_DEVICES[list.untold] then
+    local text, did = UNTOLD[list.untold]:format(list.untold == "launched" and list.launched
+        or list.work - (list.untold == "calls" and list.calls or list.queued), list.work), {}
+    local lacks_work = list.untold == "work" or list.untold == "launched"
+    if lacks_work and not prof.writer then text = text .. ACTIVITIES end
+    if lacks_work or OF_DEVICES[list.untold] then
         text = text .. (RECORDS[prof.writer] or "")
     end
     if not OF_DEVICES[list.untold] then return text end

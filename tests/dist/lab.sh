@@ -13,7 +13,7 @@ tap_ok $? "the late rank is found, and the lines around the delay" "$(cat out)"
 tap_is "$(grep -cE '^(losses: equal to 1.0e-06|[24] processes: (pays|loses|no clear|no conclusion)|late rank: rank 1, last in [1-6] of 6 )' out)" 4 \
     "it concludes from its numbers: the losses, 2 and 4 processes, the late rank"
 lone=$(GPUSH_MPI_PLUGIN=/none "$GPUSH_BUILD/gpush" "$GPUSH_ROOT/scripts/labs/ddp.lua" --steps 2 --width 8 2>&1)
-tap_is "$? $(tail -n 1 <<<"$lone" | cut -c -59)" "0   More need MPI and gpush's plug-in for it: apt-get install" \
+tap_is "$? $(tail -n 1 <<<"$lone" | cut -c -61)" "0   More need MPI and gpush's plug-in for it: gpush doctor says" \
     "an mpirun without the plug-in: one process, and what is missing"
 tap_is "$(sed -n 1p out)" "ddp: 6 steps of 32 rows, 5 layers of 32, on cpu (measured)" "and says of what kind they are"
 tap_done

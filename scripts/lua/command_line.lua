@@ -123,6 +123,10 @@ local same_file = require "same_file"
 function M.may_write(given, outputs, inputs)
     for i, option in ipairs(outputs) do
         local path = given[option]
+        if path == "-" then
+            M.say("%s: expected a file, got '-' (/dev/stdout is one)", option)
+            return fail(USAGE)
+        end
         for _, input in ipairs(path and inputs or {}) do
             if same_file(path, input) then
                 M.say("%s %s would replace a file that is read, %s", option, path, input)
@@ -252,10 +256,11 @@ function M.check(prof, given, by_time)
     local gate = require "profile.gate"
     local file = not given["--update"] and io.open(path)
     if file then file:close() end
-    local note
+    local note, own
     local ok, checks = pcall(function()
         local found = gate.measure(prof)
         if by_time then found.steps = nil end
+        own = found.own
         if not file then return gate.write(path, found) end
         local kept = gate.read(path)
         local list = gate.check(found, kept, given["--fail-on"], prof.writer)
@@ -269,6 +274,10 @@ function M.check(prof, given, by_time)
         return true
     end
     if note then M.say("%s", note) end
+    if own > 0 then
+        M.say("%d wait%s of the profiler's own %s not counted", own, own == 1 and "" or "s",
+            own == 1 and "is" or "are")
+    end
     if given["--tap"] then io.stdout:write(gate.tap(checks)) else say_checks(checks) end
     for _, check in ipairs(checks) do ok = ok and check.ok end
     return ok

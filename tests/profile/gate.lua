@@ -36,6 +36,10 @@ local function trace(name, o)
         r:op("aten::item", at + 2, 40)
         r:call("cudaStreamSynchronize", at + 10, 20)
     end
+    if o.profilers then
+        r:python("torch/profiler/profiler.py(811): step", 800, 100)
+        r:call("cudaDeviceSynchronize", 820, 50)
+    end
     write(name, r:text())
 end
 -- status and what stdout has, of gpush analyze with the baseline.
@@ -156,6 +160,20 @@ t.ok(status == 1 and out:find("not ok 2 - launches: 4 in 1 step, at most 7 in 2 
 status, out, err = analyze "first.json"
 t.ok(err:find("the record has no steps: what was counted is compared as it is", 1, true),
     "a record without steps", err)
+-- The profiler's own wait is nobody's to mend, in the record or in a file of an older gpush.
+trace("own.json", { kernels = 3, bytes = 1000, reads = { 5, 6 }, profilers = true })
+trace("lines.json", { kernels = 3, bytes = 1000, reads = { 5, 6 } })
+t.is((analyze("lines.json", "--update")), 0, "a baseline of two lines")
+status, out, err = analyze "own.json"
+t.ok(status == 0 and out:find("ok 1 - waits: 2, at most 2", 1, true),
+    "a profiler's wait passes", out)
+t.ok(err:find("1 wait of the profiler's own is not counted", 1, true), "which is said", err)
+write("base.json", (read "base.json":gsub('"waits":%[', '%0{"file":"p.py","line":1,"text":"",\z
+    "why":"explicit","what":"profiler: cudaDeviceSynchronize","times":3},')))
+status, out, err = analyze "own.json"
+t.ok(status == 0 and out:find("ok 1 - waits: 2, at most 2", 1, true), "nor in the file", out .. err)
+status, out, err = analyze("own.json", "--tap --junit -")
+t.ok(status == 2 and err:find("--junit: expected a file, got '-'", 1, true), "'-' is no file", err)
 -- Ranks.
 for rank = 0, 1 do
     trace(("rank%d.json"):format(rank), { rank = rank, steps = 1, kernels = 3, bytes = 1000,

@@ -50,4 +50,7 @@ says "recorded steps 11 to 13" "and the parent's record goes on"
 record ends.py 'p = torch.profiler.profile(); p.start(); step(); p.stop(); print(len(p.events()) > 0)'
 tap_is "$status|$out" "0|True" "a program that profiles itself has its own profile"
 says "recorded steps 11 to 12" "and gpush's record ends there"
+record -- sh -c 'ulimit -f 8; exec python3 "$@"' sh ends.py 1
+says "nothing was recorded: the record cannot be written to $TMPDIR" "the record is not written, which says where"
+says "(TMPDIR): File too large" "and why"
 tap_done

@@ -73,6 +73,12 @@ end
 r = ask(question("compare", { before = path, after = path }))[1].result.structuredContent
 t.ok(r.before.waits == 1 and r.after.wall_ns == whole.wall_ns and r.changes, "compare")
 r = ask(question("verdict", { files = { folder .. "/none" } }))[1].result
+for params, says in pairs { ["{}"] = "name: expected a question's name",
+    ['{"name":"no"}'] = "there is no question 'no'" } do
+    local asked = ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %s}')
+        :format(params)
+    t.is(ask(asked)[1].error.message, says, "a question of " .. params)
+end
 t.ok(r.isError and r.content[1].text:find("/none", 1, true), "a file that is not there")
 os.execute(("mkfifo '%s/pipe'"):format(folder))
 for _, other in ipairs { "-", folder .. "/pipe", "/dev/zero", folder } do

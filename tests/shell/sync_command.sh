@@ -20,6 +20,8 @@ tap_is "$? $out" $'0 args\ta\tb\narg\ttrain.lua\ta' "the script runs as usual, w
 grep -Eq '^train.lua:4 +item +sim:0 +3 ' err
 tap_ok $? "then its waits are listed" "$(cat err)"
 
+tap_is "$("$gpush" sync nosuch.lua 2>&1 | grep -c 'has not waited'; "$gpush" sync --json nosuch.lua 2>err)" 0 \
+    "a script that cannot be read is not said to have waited or not"
 "$gpush" sync --quiet --baseline waits.json train.lua >out 2>err
 tap_is "$? $(cat err)" "0 gpush sync: wrote waits.json" "--baseline writes the file where there is none"
 tap_is "$(grep -c why waits.json)" 1 "with the lines that wait, without those that are allowed"

@@ -153,8 +153,9 @@ end
 
 -- A question's answer; an error of its files is an answer, too, which the assistant reads.
 local function call(params)
+    if type(params.name) ~= "string" then refuse(PARAMS, "name: expected a question's name") end
     local question = by_name[params.name]
-    if not question then refuse(PARAMS, "there is no question '%s'", tostring(params.name)) end
+    if not question then refuse(PARAMS, "there is no question '%s'", params.name) end
     local asked = params.arguments or {}
     if type(asked) ~= "table" then refuse(PARAMS, "arguments: expected an object") end
     check(asked, question[3])

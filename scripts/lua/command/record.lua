@@ -105,7 +105,9 @@ local function say_why(folder, status)
     if #notes == 0 then notes = lines_of("cat " .. quoted(folder) .. "/idle") end
     if #notes == 0 then
         local without = lines_of("cat " .. quoted(folder) .. "/no-torch")[1]
-        if without then
+        if #lines_of(("ls %s/note-* %s/idle"):format(quoted(folder), quoted(folder))) > 0 then
+            notes[1] = ("there is no room in %s (TMPDIR)"):format(folder)
+        elseif without then
             notes[1] = without .. ": activate the environment that has it, or name its Python: \z
                 gpush record -- /path/to/python train.py"
         elseif #lines_of("ls " .. quoted(folder) .. "/python") == 0 then

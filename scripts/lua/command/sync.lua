@@ -101,8 +101,9 @@ local function skipped(ok)
     return ok
 end
 
-command.after_script(function(ok)
+command.after_script(function(ok, began)
     sync.mode = "off"
+    if not began then return false end
     if given["--json"] then
         local answer = require "profile.answer"
         answer.print(answer.of_waits(sync.lines()))

@@ -10,26 +10,32 @@ local lines, fit = require "sync.baseline", require "fit"
 local FORM <const> = "gpush profile baseline 1"
 local LARGEST <const> = 64 << 20 -- bytes of a file
 local COUNTS <const> = { "launches", "copies", "bytes", "peak" }
+local PROFILERS <const> = "profiler: " -- what such waits begin with (profile/load/torch.def)
 local SHOWN <const> = 5 -- lines named in a failure
 
 local M = {}
 
 M.names = { "waits", table.unpack(COUNTS) }
 
+local function is_profilers(wait) return wait.what:sub(1, #PROFILERS) == PROFILERS end
+
 -- The waits by line; of a record without a device those that would be waits on a card. Whether
--- the host waits for a collective is a matter of time, as when another rank is late.
+-- the host waits for a collective is a matter of time, as when another rank is late. And how many
+-- waits were the profiler's own, which are not the script's.
 local function waits_of(prof)
-    local sync, texts, list = prof:sync(), {}, {}
+    local sync, texts, list, own = prof:sync(), {}, {}, 0
     for _, rows in ipairs { sync, sync.reads } do
         for _, row in ipairs(rows) do
-            if row.why ~= "collective" then
+            if is_profilers(row) then
+                own = own + row.count
+            elseif row.why ~= "collective" then
                 list[#list + 1] = { file = row.file, line = row.line or 0, why = row.why,
                     text = lines.text_of(texts, row), what = row.what, times = row.count,
                     advice = row.advice, region = row.region }
             end
         end
     end
-    return list
+    return list, own
 end
 
 -- The most memory that a device had at once, over all devices; nil: the record lacks it.
@@ -43,10 +49,12 @@ end
 
 local function is_step(name) return name == "ProfilerStep*" or name:find "^step %d+$" end
 
---- What is checked of a profile: {waits = list, launches =, copies =, bytes =, peak =}, and what it
---- is of: {ranks =, steps =}, with the steps of all ranks, nil where it has none.
+--- What is checked of a profile: {waits = list, launches =, copies =, bytes =, peak =}, how many
+--- waits were the profiler's, own, and what it is of: {ranks =, steps =}, with the steps of all
+--- ranks, nil where it has none.
 function M.measure(prof)
-    local out = { waits = waits_of(prof), launches = 0, copies = 0, bytes = 0, ranks = 0 }
+    local out = { launches = 0, copies = 0, bytes = 0, ranks = 0 }
+    out.waits, out.own = waits_of(prof)
     local ranks, steps = {}, 0
     for _, e in ipairs(prof:events()) do
         if not ranks[e.rank or 0] then
@@ -91,6 +99,9 @@ function M.read(path)
     if next(kept.waits or {}) == nil then kept.waits = {} end
     for _, w in ipairs(kept.waits) do
         fine = fine and lines.is_entry(w) and math.type(w.times) == "integer"
+    end
+    for i = fine and #kept.waits or 0, 1, -1 do -- older files have them
+        if is_profilers(kept.waits[i]) then table.remove(kept.waits, i) end
     end
     if not fine then
         fail("--baseline: %s: expected a file that --baseline --update wrote", path)

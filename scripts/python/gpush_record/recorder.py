@@ -173,9 +173,10 @@ class Recorder:
             self.tries -= displaced
             self.reason = PROFILED if displaced else ENDED
             return None if displaced and self.tries else self._stop_counting(self.kind)
-        path = os.path.join(self.folder, self.name)
-        profile.export_chrome_trace(path + ".part")
-        os.replace(path + ".part", path + ".json")
+        unwritten = self._export(profile)
+        if unwritten:
+            where = f"{self.folder} (TMPDIR)"
+            return self._give_up(f"the record cannot be written to {where}: {unwritten}")
         if self.rank == 0:
             self._say_what(steps, waited)
         self.wrote = True
@@ -183,6 +184,20 @@ class Recorder:
             self.by_time, self.options.steps = False, self.asked
         else:
             self._stop_counting(self.kind)
+        return None
+
+    def _export(self, profile):
+        """Writes the record; returns why not, for which torch raises no error."""
+        path = os.path.join(self.folder, self.name)
+        try:
+            profile.export_chrome_trace(path + ".part")
+            if not os.path.exists(path + ".part"):
+                with open(path + ".part", "wb") as file:
+                    file.write(bytes(1 << 20))
+                return "torch.profiler wrote no file"
+            os.replace(path + ".part", path + ".json")
+        except OSError as error:
+            return error.strerror
         return None
 
     def _say_what(self, steps, waited):
@@ -314,12 +329,14 @@ class Recorder:
         self._write(name, self.reason or self._why_no_step())
 
     def _write(self, name, text):
-        """Writes a file of the folder."""
+        """Writes a file of the folder; says the text where it has no room, and nothing where
+        gpush record is over, and nobody would read it."""
         try:
             with open(os.path.join(self.folder, name), "w") as note:
                 note.write(text)
         except OSError:
-            pass  # gpush record is over: nobody reads it
+            if os.path.isdir(self.folder):
+                say(text)
 
     def _why_no_step(self):
         skip = self.options.skip

@@ -75,10 +75,10 @@ static gp_object *compile(const gp_simt_source *s, bool *refused) {
     char *text = whole_text(s);
     const char *why = NULL;
     gp_object *o = text ? gp_object_begin_own(text, s->checked ? CHECKED : UNCHECKED, &why) : NULL;
-    free(text);
     if (!o && text)
-        gp_fail("%s: a kernel needs GCC, of the package gcc: %s", s->name,
+        gp_fail("%s: it cannot be compiled, which GCC does (package gcc): %s", s->name,
                 why ? why : "two compilers are at work");
+    free(text);
     if (!o) return NULL;
     gp_object_state state = gp_object_poll(o, true);
     if (state == GP_OBJECT_READY) return o;

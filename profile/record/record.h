@@ -294,6 +294,8 @@ void *gp_prof_fail_lacking(const gp_prof *p, const char *who, const char *what, 
 int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *));
 /* The same on the tracks of that rank; -1: on all. */
 int gp_count_rank_recs(const gp_track *t, int rank, bool (*is)(const gp_rec *));
+/* How many calls of p's launched kernels, where it has no kernel at all; else 0. */
+uint64_t gp_lost_launches(const gp_prof *p);
 /* When the last event of that rank, or of any, ended on t and the tracks after it; p->t0: none. */
 uint64_t gp_last_end(const gp_prof *p, const gp_track *t, int rank);
 /* Whether a reader that has come to its n-th event is to stop, for Ctrl-C: it looks at every

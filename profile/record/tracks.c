@@ -81,6 +81,18 @@ int gp_count_recs(const gp_track *t, bool (*is)(const gp_rec *)) {
     return gp_count_rank_recs(t, -1, is);
 }
 
+static bool is_kernel(const gp_rec *r) { return r->kind == GP_REC_KERNEL; }
+
+/* By the name of a runtime's call. */
+static bool launches_kernel(const gp_rec *r) {
+    return r->kind == GP_REC_CALL && strstr(r->name, "LaunchKernel");
+}
+
+uint64_t gp_lost_launches(const gp_prof *p) {
+    if (gp_count_recs(p->workers, is_kernel)) return 0;
+    return (uint64_t)gp_count_recs(p->host, launches_kernel);
+}
+
 uint64_t gp_last_end(const gp_prof *p, const gp_track *t, int rank) {
     uint64_t end = p->t0;
     for (; t; t = t->next) {

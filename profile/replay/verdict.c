@@ -1,5 +1,4 @@
-/* Decides what dominated a run: adds up what the record owes to each cause, and replays it once for
- * each with that taking no time. */
+/* Decides what dominated a run: adds up what is owed to each cause, and replays it without that. */
 #include "profile/replay/verdict.h"
 
 #include <stdlib.h>
@@ -155,7 +154,6 @@ static void add_work(ledger *l) {
         const gp_command *c = &t->command[i];
         bool device = !gp_rec_runs_on_host(c->rec);
         l->v->work += device;
-        l->v->kernels += c->rec->kind == GP_REC_KERNEL;
         l->v->queued += device && c->host != NULL;
         l->v->calls += device && c->host && c->host->kind != GP_REC_OP;
         uint64_t begun = c->rec->t0;
@@ -389,14 +387,6 @@ static uint64_t launches(const gp_timeline *t) {
     return n;
 }
 
-/* How many calls of a runtime launched a kernel, as their names say. */
-static uint64_t kernel_launches(const gp_timeline *t) {
-    uint64_t n = 0;
-    for (int i = 0; i < t->nhost; i++)
-        n += t->host[i]->kind == GP_REC_CALL && strstr(t->host[i]->name, "LaunchKernel");
-    return n;
-}
-
 /* How many batches the host asked loaders for. */
 static uint64_t batches(const gp_timeline *t) {
     uint64_t n = 0;
@@ -419,8 +409,8 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     v->vague |= t->p->unknown_orders && has_streams(t);
     own.of[GP_CAUSE_launches].times = launches(t);
     if (own.of[GP_CAUSE_loader].times) own.of[GP_CAUSE_loader].times = batches(t);
-    v->work += own.work, v->queued += own.queued, v->calls += own.calls;
-    v->kernels += own.kernels, v->launched += kernel_launches(t), v->host += (uint64_t)t->nhost;
+    v->work += own.work, v->queued += own.queued, v->calls += own.calls,
+        v->host += (uint64_t)t->nhost;
     for (int cause = 0; cause < GP_CAUSES; cause++)
         if (own.of[cause].ns > v->of[cause].ns)
             v->of[cause] = own.of[cause], v->of[cause].rank = t->rank;
@@ -434,12 +424,12 @@ enum {
               1u << GP_CAUSE_delays
 };
 
-static gp_untold untold(const gp_prof *p, const gp_verdict *v) {
+static gp_untold untold(const gp_prof *p, gp_verdict *v) {
     uint64_t kept = v->host + v->work;
     if (!kept) return GP_UNTOLD_EMPTY;
     if ((p->dropped + p->lost) * 100 > kept) return GP_UNTOLD_DROPPED;
     if (p->cut) return GP_UNTOLD_CUT;
-    if (p->foreign && v->launched && !v->kernels) return GP_UNTOLD_LAUNCHED;
+    if (p->foreign && (v->launched = gp_lost_launches(p))) return GP_UNTOLD_LAUNCHED;
     if (p->foreign && !p->no_device && !v->work) return GP_UNTOLD_WORK;
     if (v->queued * 2 < v->work) return GP_UNTOLD_DEVICE;
     return p->foreign && v->calls * 2 < v->work ? GP_UNTOLD_CALLS : GP_TOLD;

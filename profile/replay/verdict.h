@@ -53,7 +53,7 @@ typedef struct gp_verdict {
     uint64_t devices; /* the worth of kernels, copies, collectives and delays together */
     gp_idle idle;     /* of the rank that ended last */
     uint64_t wall;
-    uint64_t launched, kernels;  /* calls that launch kernels, and kernels */
+    uint64_t launched;           /* as gp_lost_launches; of another program's trace */
     uint64_t calls;              /* kernels and copies that a call of the runtime queued */
     uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the
                                     latter those whose launch is on the record */

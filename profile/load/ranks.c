@@ -315,7 +315,7 @@ static bool build_all(trace *t, int n, gp_prof *p) {
 }
 
 bool gp_load_ranks(gp_json *j, int n, gp_prof *p) {
-    trace *t = calloc((size_t)n, sizeof *t);
+    trace *t = calloc((unsigned)n, sizeof *t);
     bool ok = t || gp_fail("profile.load: out of memory");
     ok = ok && read_all(j, n, p, t) && build_all(t, n, p);
     for (int i = 0; t && i < n; i++) {

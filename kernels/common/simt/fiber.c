@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/common/simt/switch.h"
 #include "tensor/base/error.h"
 
 #if defined(__SANITIZE_ADDRESS__)

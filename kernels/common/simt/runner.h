@@ -2,9 +2,9 @@
 #ifndef GP_SIMT_RUNNER_H
 #define GP_SIMT_RUNNER_H
 
+#include "kernels/common/simt/context.h"
 #include "kernels/common/simt/lines.h"
 #include "kernels/common/simt/simt.h"
-#include "kernels/common/simt/switch.h"
 #include "tensor/fuse/object.h"
 
 struct gp_simt_kernel {

@@ -1,22 +1,12 @@
-/* The context switch of fibers: callee-saved registers and the stack pointer. For C and C++; a file
- * that takes it in is compiled without LTO, which may part it from its assembler. */
+/* The context switch of fibers: callee-saved registers and the stack pointer. For C and C++, and
+ * for one file of a program, which is compiled without LTO: that joins the assembler of several,
+ * and may part it from what calls it. */
 #ifndef GP_SIMT_SWITCH_H
 #define GP_SIMT_SWITCH_H
 
 #include <stdint.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
-#define GP_SIMT_UCONTEXT
-#include <ucontext.h>
-#endif
-
-typedef struct gp_fiber_context {
-#ifdef GP_SIMT_UCONTEXT
-    ucontext_t u;
-#else
-    void *sp;
-#endif
-} gp_fiber_context;
+#include "kernels/common/simt/context.h"
 
 #ifdef GP_SIMT_UCONTEXT
 static inline void gp_context_swap(gp_fiber_context *from, gp_fiber_context *to) {

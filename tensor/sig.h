@@ -10,14 +10,14 @@
  * `dim` is one dim counted from 1 or the end; `dims` and `shape` are lists of integers (a table,
  * or consecutive numbers), `ints` a table or one number; `padding` is ints or one of the strings
  * 'same' and 'valid'; `tensors` is a table of tensors, `varargs` one or consecutive tensors;
- * `program` is one that fuse made, which Lua
- * has no values for; `group` one of ranks, which only scripts/lua/dist passes; `any` is any Lua
- * value. Of functions in Lua: `numbers` is a number or a list of numbers, `order`, which norms
- * have, a number or a string. Of functions that are not ops, which take arguments as they are
- * given: `value` is any Lua value, also a table that could be options; `text` a string; `table` a
- * table (`table?` is absent where the argument is not one); `list` a table that has the entries 1
- * to n only; `function` what can be called; `rest`, at the end, all that follows, and then there
- * are no options; `self`, the first, an object of the class that the parameter's name says. */
+ * `program` is one that fuse or cuda.kernel made, which Lua has no values for; `group` one of
+ * ranks, which only scripts/lua/dist passes; `any` is any Lua value. Of functions in Lua: `numbers`
+ * is a number or a list of numbers, `order`, which norms have, a number or a string. Of functions
+ * that are not ops, which take arguments as they are given: `value` is any Lua value, also a table
+ * that could be options; `text` a string; `table` a table (`table?` is absent where the argument is
+ * not one); `list` a table that has the entries 1 to n only; `function` what can be called; `rest`,
+ * at the end, all that follows, and then there are no options; `self`, the first, an object of the
+ * class that the parameter's name says. */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"

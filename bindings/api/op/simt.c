@@ -176,9 +176,9 @@ static int l_launch(lua_State *L) {
     if (!sort_arguments(L, FIXED + 1, s, &a)) return gp_lua_raise(L);
     gp_call_begin(&c, GP_OP(kernel_launch));
     c.name = s->name;
+    gp_call_int(&c, gp_simt_number(k));
     add_list(&c, a.list[0], a.n[0]);
     add_list(&c, a.list[1], a.n[1]);
-    gp_call_int(&c, gp_simt_number(k));
     gp_call_ints(&c, a.value, a.nvalues);
     return gp_op_run(&c) ? 0 : gp_lua_raise(L);
 }

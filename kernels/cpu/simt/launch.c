@@ -17,7 +17,7 @@ static gp_uint3 three(const int64_t *v) {
 bool CPU(kernel_launch)(const gp_call *c) {
     int n, at[2] = {0, 0}, value = 7;
     const int64_t *v = gp_ints(c, 3, &n);
-    gp_simt_launch l = {.kernel = gp_simt_kernel_of(c->arg[2].i),
+    gp_simt_launch l = {.kernel = gp_simt_kernel_of(c->arg[0].i),
                         .grid = three(v),
                         .block = three(v + 3),
                         .shared = (size_t)v[6]};
@@ -28,7 +28,7 @@ bool CPU(kernel_launch)(const gp_call *c) {
             l.arg[i] = (void *)&v[value++];
             continue;
         }
-        const gp_array *a = c->arg[p->constant].arrays[at[p->constant]++];
+        const gp_array *a = c->arg[1 + p->constant].arrays[at[p->constant]++];
         gp_simt_tensor *t = &l.tensor[l.ntensors++];
         size_t size = gp_dtype_size((gp_dtype)a->dtype);
         *t = (gp_simt_tensor){a->data, (size_t)a->numel * size, (int)size, !p->constant, p->name};

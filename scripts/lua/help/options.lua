@@ -280,10 +280,6 @@ growth_interval: steps with finite gradients after which the scale grows
 amp.GradScaler.enabled: false only steps
 amp_unscale.check: check the gradients without changing them
 amp_update_scale.state: the scale and growth_tracker
-kernel_launch.writes: the tensors that the kernel writes
-kernel_launch.reads: the tensors that it only reads
-kernel_launch.kernel: the kernel's number
-kernel_launch.values: grid, block, bytes of shared memory, and numbers
 found_inf: not 0 where a gradient is infinite or NaN
 diverge.device: device of the second run
 diverge.dtype: float type of the second run

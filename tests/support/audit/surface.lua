@@ -26,6 +26,7 @@ S.internal = "nn.class_of nn.entries nn.fail nn.forget nn.raise nn.shape_text nn
             schedule:chain"
 
 S.apart = {
+    ["capsule:pointer"] = "who takes it must call the deleter: tests/bindings/dlpack.lua",
     ["nan.watch"] = "tests/tensor/autograd/watch.lua: it would stay on",
     ["sync.selftest"] = "it runs for a second",
     ["sync.explain"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
@@ -67,6 +68,7 @@ S.calls = {
     ["g.capture"] = "nop", ["g.diverge"] = "double, {f(2)}",
     ["g.elementwise"] = "'T x', 'T z', 'z = x'", ["g.reduction"] = "'T x', 'T y', 'x', 'a + b'",
     ["g.promote_types"] = "'f16', 'f32'",
+    ["cuda.kernel"] = "'__global__ void f(float *x) { }'",
     ["g.to_dlpack"] = "f(2)", ["g.from_dlpack"] = "to_dlpack(f(2))",
     ["g.grad"] = "w:sum(), w",
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",

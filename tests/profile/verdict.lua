@@ -40,11 +40,19 @@ local function advice_of(cause, prof)
     return ""
 end
 local few, many = g.ones(8), g.ones(600, 600)
-local function ops(n, op) return g.profile.run(function() for i = 1, n do op(i) end end) end
-local advice = advice_of("cpu", ops(1000, function(i) return few + i end))
+-- What is said of n calls; again where another program had the processor, which came once.
+local function of_ops(n, op)
+    local advice
+    for _ = 1, 9 do
+        advice = advice_of("cpu", g.profile.run(function() for i = 1, n do op(i) end end))
+        if not advice:find(" came once, ", 1, true) then break end
+    end
+    return advice
+end
+local advice = of_ops(1000, function(i) return few + i end)
 t.ok(advice:find("^they take [%d.]+us each where most of it is, and a launch on a device 5 to 20 \z
     us: none is faster there"), advice)
-advice = advice_of("cpu", ops(3, function() return many:matmul(many) end))
+advice = of_ops(3, function() return many:matmul(many) end)
 t.ok(advice:find "^move their tensors to a device", advice)
 local function looped()
     local stop, s = g.clock() + 0.02, 0

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "tensor/base/error.h"
@@ -173,25 +173,20 @@ void *gp_dl_export(gp_tensor *x, bool versioned, gp_dl_order order) {
 
 /* ---- import ---- */
 
-/* Whether the page of p belongs to this process; true where the system does not say. */
-static bool has_page(uintptr_t p, size_t page) {
-    unsigned char in_memory;
-    return !mincore((void *)(p & ~(page - 1)), page, &in_memory) || errno != ENOMEM;
-}
-
-/* Whether that is memory of this process. A number that was mistyped is seldom; no more is known of
- * an address. */
-static bool is_mapped(const void *p, size_t bytes) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = (uintptr_t)p;
-    return p && first % sizeof(void *) == 0 && first <= UINTPTR_MAX - bytes &&
-           has_page(first, page) && has_page(first + bytes - 1, page);
+/* Whether that is memory which this process may read; true where the system does not say. A number
+ * that was mistyped is seldom; no more is known of an address. */
+static bool is_readable(const void *p, size_t bytes) {
+    char copy[sizeof(gp_dl_versioned)];
+    struct iovec to = {copy, bytes}, from = {(void *)p, bytes};
+    if ((uintptr_t)p % sizeof(void *)) return false;
+    ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    return n == (ssize_t)bytes || (n < 0 && errno != EFAULT);
 }
 
 /* The tensor in *managed, where it can be followed. */
 static const gp_dl_tensor *find_tensor(const void *managed, bool versioned, bool *read_only) {
     const gp_dl_versioned *v = managed;
-    if (!is_mapped(managed, versioned ? sizeof *v : sizeof(gp_dl_plain)))
+    if (!is_readable(managed, versioned ? sizeof *v : sizeof(gp_dl_plain)))
         return gp_fail_null(IMPORT ": no tensor of DLPack is at the address %p", managed);
     *read_only = versioned && v->flags & GP_DL_READ_ONLY;
     if (!versioned) return &((const gp_dl_plain *)managed)->t;

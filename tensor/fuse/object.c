@@ -110,15 +110,17 @@ void gp_object_begin_trial(void) { trial = true; }
 
 /* ---- the compiler ---- */
 
-/* The first gcc, or cc, in an absolute folder of PATH. clang's code has other bits than GCC's, and
- * than its own in another loop: where it makes a maximum of a choice, both zeros are the same. */
-static bool find_compiler(char path[PATH_MAX], struct stat *st, const char **why) {
-    static const char *const names[] = {"gcc", "cc"};
+/* The first gcc, or cc, in an absolute folder of PATH; of C++ g++, or c++. clang's code has other
+ * bits than GCC's, and than its own in another loop: where it makes a maximum of a choice, both
+ * zeros are the same. */
+static bool find_compiler(bool cxx, char path[PATH_MAX], struct stat *st, const char **why) {
+    static const char *const all[2][2] = {{"gcc", "cc"}, {"g++", "c++"}};
+    const char *const *names = all[cxx];
 #ifdef __clang__
     *why = "this gpush was compiled by clang, and only GCC's gives the same bits in every loop";
     return false;
 #endif
-    *why = "there is no gcc or cc in PATH";
+    *why = cxx ? "there is no g++ or c++ in PATH" : "there is no gcc or cc in PATH";
     for (int i = 0; i < 2; i++) {
         const char *list = gp_env_text(GP_ENV_PATH);
         for (size_t n; list && *list; list += n + (list[n] == ':')) {
@@ -134,7 +136,7 @@ static bool find_compiler(char path[PATH_MAX], struct stat *st, const char **why
 /* Sets o->name by all that the object depends on; of the compiler what tells its versions apart. */
 static void set_name(gp_object *o, const char *source, const char *flags, const char *compiler,
                      const struct stat *st) {
-    char key[PATH_MAX + 700];
+    char key[PATH_MAX + 800];
     unsigned __int128 h = 0;
     snprintf(key, sizeof key, "1 %s %s %lld %lld %lld.%09ld", flags, compiler,
              (long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
@@ -159,7 +161,7 @@ static int add_flags(char *text, char **argv, int n) {
 
 /* In the folder, and a group of its own: Ctrl-C is not for it. Its messages go to o->log. */
 static int spawn(gp_object *o, char *compiler, const char *flags) {
-    char text[600], *argv[FLAGS + 8] = {compiler};
+    char text[700], *argv[FLAGS + 8] = {compiler};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
@@ -277,33 +279,34 @@ static gp_object *failed(gp_object *o, const char **why, const char *text) {
     static _Thread_local char kept[300];
     snprintf(kept, sizeof kept, "%s", text);
     *why = kept;
-    note_failure(text);
+    if (!o || !o->own) note_failure(text);
     gp_object_free(o);
     return NULL;
 }
 
-static gp_object *begin(const char *source, const char *flags, bool own, const char **why) {
+static gp_object *begin(const gp_object_own *how, bool own, const char **why) {
     char compiler[PATH_MAX], text[300] = "", tag[GP_TEMPORARY_TAG];
     struct stat st;
     gp_object *o = calloc(1, sizeof *o);
     *why = NULL;
     if (!o) return failed(NULL, why, "out of memory");
     o->fd = o->slot = o->held = -1, o->own = own;
-    if (!find_compiler(compiler, &st, why)) return failed(o, why, *why);
+    if (!find_compiler(how->cxx, compiler, &st, why)) return failed(o, why, *why);
     if ((o->fd = gp_fuse_cache_open(text, sizeof text)) < 0) return failed(o, why, text);
     gp_temporary_tag(tag);
     snprintf(o->c, sizeof o->c, "tmp-%s.c", tag);
-    set_name(o, source, flags, compiler, &st);
+    set_name(o, how->source, how->flags, compiler, &st);
     if ((o->so = gp_fuse_cache_load(o->fd, o->name, text, sizeof text)))
         return note_made(&counts.loaded), o;
-    if (*text) return failed(o, why, text);
+    if (*text || how->only_found) return failed(o, why, text);
     snprintf(o->so_name, sizeof o->so_name, "tmp-%s.so", tag);
     snprintf(o->log, sizeof o->log, "tmp-%s.log", tag);
     if (!own && given_up(text, sizeof text)) return failed(o, why, text);
     if (!enter(o)) return gp_object_free(o), NULL;
-    o->held = gp_fuse_cache_create(o->fd, o->c, source, strlen(source), text, sizeof text);
+    o->held =
+        gp_fuse_cache_create(o->fd, o->c, how->source, strlen(how->source), text, sizeof text);
     if (o->held < 0) return failed(o, why, text);
-    int error = spawn(o, compiler, flags);
+    int error = spawn(o, compiler, how->flags);
     if (!error) return o;
     remove_temporaries(o);
     snprintf(text, sizeof text, "%.200s: %s", compiler, strerror(error));
@@ -311,11 +314,11 @@ static gp_object *begin(const char *source, const char *flags, bool own, const c
 }
 
 gp_object *gp_object_begin(const char *source, const char *flags, const char **why) {
-    return begin(source, flags, false, why);
+    return begin(&(gp_object_own){.source = source, .flags = flags}, false, why);
 }
 
-gp_object *gp_object_begin_own(const char *source, const char *flags, const char **why) {
-    return begin(source, flags, true, why);
+gp_object *gp_object_begin_own(const gp_object_own *how, const char **why) {
+    return begin(how, true, why);
 }
 
 const char *gp_object_log(const gp_object *o) { return o->said ? o->said : "out of memory"; }
@@ -388,7 +391,8 @@ bool gp_object_describe(char *text, size_t size) {
     const char *missing;
     struct stat st;
     int64_t bytes;
-    if (!find_compiler(compiler, &st, &missing)) return snprintf(text, size, "%s", missing), false;
+    if (!find_compiler(false, compiler, &st, &missing))
+        return snprintf(text, size, "%s", missing), false;
     int fd = gp_fuse_cache_open(why, sizeof why);
     if (fd < 0) return snprintf(text, size, "%s", why), false;
     int n = gp_fuse_cache_size(fd, &bytes);

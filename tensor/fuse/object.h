@@ -14,9 +14,13 @@ typedef enum gp_object_state { GP_OBJECT_BUSY, GP_OBJECT_READY, GP_OBJECT_FAILED
  * disk, or starts the compiler. Never waits. NULL where it cannot even be tried, or two compilers
  * are at work: *why is NULL then, and a later call may do. */
 gp_object *gp_object_begin(const char *source, const char *flags, const char **why);
-/* The same for a source that a user wrote: that the compiler refuses it counts as no failure of the
- * compiler, and gp_object_log has all that it said. */
-gp_object *gp_object_begin_own(const char *source, const char *flags, const char **why);
+typedef struct gp_object_own {
+    const char *source, *flags;
+    bool cxx, only_found; /* only_found: no compiler is started; "" in *why: it is not on disk */
+} gp_object_own;
+/* The same for a source that a user wrote, in C or C++: that the compiler refuses it counts as no
+ * failure of the compiler, and gp_object_log has all that it said. */
+gp_object *gp_object_begin_own(const gp_object_own *how, const char **why);
 /* Of a failed one: what the compiler wrote, or why there is none; valid as long as o is. */
 const char *gp_object_log(const gp_object *o);
 /* Of a ready one: the bytes of its file, *n of them, by free. NULL where it has gone. */

@@ -27,7 +27,7 @@ for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize
 end
 for name, fn in next, cuda do
     local other = name == "devices" or name == "device_count" or name == "is_available"
-        or name == "kernel"
+        or name == "kernel" or name == "module"
     t.ok(type(fn) ~= "function" or other or FUNCTIONS["cuda." .. name], "cuda." .. name ..
         " is called here")
 end

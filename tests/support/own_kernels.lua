@@ -4,10 +4,11 @@ local t = require "tap"
 local g = require "gpush"
 local own = {}
 
--- Ends the test where no kernel can be compiled.
-function own.need_compiler()
-    local found <close> = io.popen "command -v gcc || command -v cc"
-    if not found:read "a":find "/" then t.skip_all "no C compiler" end
+-- Ends the test where no kernel can be compiled; cxx: of C++.
+function own.need_compiler(cxx)
+    local found <close> = io.popen(cxx and "command -v g++ || command -v c++"
+        or "command -v gcc || command -v cc")
+    if not found:read "a":find "/" then t.skip_all "no compiler" end
 end
 
 function own.f32(n) return g.arange(1, n, { dtype = "f32" }) end

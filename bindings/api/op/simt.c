@@ -51,32 +51,64 @@ static bool few_enough(const gp_simt_source *s) {
                    s->nparams - pointers, GP_SIMT_TENSORS, GP_MAX_INTS - GRID);
 }
 
-/* build{name =, text =, file =, line =, checked =, params...}: the kernel's number and the bytes of
- * its shared memory; or nil and what the compiler says of the text. */
-static int l_build(lua_State *L) {
-    bool refused;
-    luaL_checktype(L, 1, LUA_TTABLE);
+static gp_simt_text text_of(lua_State *L) {
     lua_getfield(L, 1, "text");
-    gp_simt_source s = {.name = field_text(L, 1, "name"),
-                        .text = luaL_checkstring(L, -1),
-                        .file = field_text(L, 1, "file"),
-                        .line = (int)field_int(L, 1, "line"),
-                        .checked = field_int(L, 1, "checked"),
-                        .nparams = (int)lua_rawlen(L, 1)};
+    return (gp_simt_text){.name = field_text(L, 1, "name"),
+                          .text = luaL_checkstring(L, -1),
+                          .file = field_text(L, 1, "file"),
+                          .line = (int)field_int(L, 1, "line"),
+                          .checked = field_int(L, 1, "checked"),
+                          .cxx = field_int(L, 1, "cxx"),
+                          .half = field_int(L, 1, "half"),
+                          .only_found = field_int(L, 1, "only_found"),
+                          .nglobals = (int)field_int(L, 1, "nglobals"),
+                          .constants = (uint64_t)field_int(L, 1, "constants")};
+}
+
+/* build{name =, text =, file =, line =, checked =, cxx =, only_found =, nglobals =, constants =}: a
+ * module and the bytes of its shared memory; nil: it is not on disk; nil and what the compiler says
+ * of the text. */
+static int l_build(lua_State *L) {
+    gp_simt_outcome outcome;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    gp_simt_text t = text_of(L);
+    gp_simt_module *m = gp_simt_build(&t, &outcome);
+    if (outcome == GP_SIMT_ABSENT) return lua_pushnil(L), 1;
+    if (outcome == GP_SIMT_REFUSED) return lua_pushnil(L), lua_pushstring(L, gp_error()), 2;
+    if (!m) return gp_lua_raise(L);
+    lua_pushlightuserdata(L, m);
+    lua_pushinteger(L, (lua_Integer)gp_simt_static_shared(m));
+    return 2;
+}
+
+/* add(module, i, {name =, params...}): the number of the kernel that is its entry i. */
+static int l_add(lua_State *L) {
+    gp_simt_source s = {.name = field_text(L, 3, "name"), .nparams = (int)lua_rawlen(L, 3)};
     if (s.nparams > GP_SIMT_PARAMS)
         return luaL_error(L, "%s: more than %d parameters", s.name, GP_SIMT_PARAMS);
     for (int i = 0; i < s.nparams; i++) {
-        lua_rawgeti(L, 1, i + 1);
+        lua_rawgeti(L, 3, i + 1);
         s.param[i] = param(L);
         lua_pop(L, 1);
     }
     if (!few_enough(&s)) return gp_lua_raise(L);
-    gp_simt_kernel *k = gp_simt_build(&s, &refused);
-    if (!k && refused) return lua_pushnil(L), lua_pushstring(L, gp_error()), 2;
+    gp_simt_kernel *k = gp_simt_add(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2), &s);
     if (!k) return gp_lua_raise(L);
-    lua_pushinteger(L, gp_simt_number(k));
-    lua_pushinteger(L, (lua_Integer)gp_simt_static_shared(k));
-    return 2;
+    return lua_pushinteger(L, gp_simt_number(k)), 1;
+}
+
+/* variable(module, i, dtype): its value as a tensor of one dim; nil where its size is no multiple
+ * of the dtype's. */
+static int l_variable(lua_State *L) {
+    size_t bytes;
+    gp_dtype dt;
+    const char *p = gp_simt_global(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2), &bytes);
+    if (!gp_dtype_parse(luaL_checkstring(L, 3), &dt) || bytes % gp_dtype_size(dt)) return 0;
+    gp_shape shape = {.ndim = 1, .dim = {(int64_t)(bytes / gp_dtype_size(dt))}};
+    gp_tensor *t = gp_tensor_new_host(dt, &shape);
+    if (!t) return gp_lua_raise(L);
+    memcpy(t->a.data, p, bytes);
+    return gp_lua_push(L, t);
 }
 
 /* ---- calls ---- */
@@ -112,14 +144,16 @@ static bool fits(const gp_simt_param *p, int64_t v) {
 static bool number(lua_State *L, int index, const gp_simt_source *s, int i, int64_t *bits) {
     const gp_simt_param *p = &s->param[i];
     int whole = 1;
-    if (lua_isboolean(L, index) && p->kind != GP_SIMT_FLOAT)
-        return *bits = lua_toboolean(L, index), true;
+    bool real = p->kind == GP_SIMT_FLOAT || p->kind >= GP_SIMT_HALF;
+    if (lua_isboolean(L, index) && !real) return *bits = lua_toboolean(L, index), true;
     if (lua_type(L, index) != LUA_TNUMBER)
         return gp_fail("%s: argument %d '%s': expected a number for %s, got %s", s->name, i + 1,
                        p->name, p->type, gp_lua_type_text(L, index));
     double d = lua_tonumber(L, index);
     float f = (float)d;
     *bits = 0;
+    if (p->kind == GP_SIMT_HALF) return *bits = gp_f32_to_f16(gp_f64_to_odd_f32(d)), true;
+    if (p->kind == GP_SIMT_BFLOAT16) return *bits = gp_f32_to_bf16(gp_f64_to_odd_f32(d)), true;
     if (p->kind == GP_SIMT_FLOAT)
         return memcpy(bits, p->size == 4 ? (void *)&f : (void *)&d, p->size), true;
     *bits = lua_tointegerx(L, index, &whole);
@@ -153,13 +187,33 @@ static bool sort_arguments(lua_State *L, int first, const gp_simt_source *s, arg
     return true;
 }
 
+/* Adds the variables that the table at that index has: number, tensor, number, tensor, … */
+static bool add_globals(lua_State *L, int index, const gp_simt_kernel *k, arguments *a) {
+    const gp_simt_module *m = gp_simt_module_of(k);
+    int n = lua_istable(L, index) ? (int)lua_rawlen(L, index) / 2 : 0;
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, index, 2 * i + 1);
+        lua_rawgeti(L, index, 2 * i + 2);
+        int number = (int)lua_tointeger(L, -2), read = gp_simt_constant(m, number);
+        gp_tensor *t = gp_lua_totensor(L, -1);
+        lua_pop(L, 2);
+        if (!t || a->n[read] == GP_SIMT_TENSORS || a->nvalues == GP_MAX_INTS ||
+            i == GP_SIMT_GLOBALS)
+            return gp_fail("%s: a launch has no room for the module's variables",
+                           gp_simt_source_of(k)->name);
+        a->list[read][a->n[read]++] = t;
+        a->value[a->nvalues++] = number;
+    }
+    return true;
+}
+
 static void add_list(gp_call *c, gp_tensor **list, int n) {
     c->arg[c->nargs++] = (gp_value){.kind = GP_LIST, .n = n, .list = list};
 }
 
-/* launch(number, gx, gy, gz, bx, by, bz, shared, arguments...): queues it. */
+/* launch(number, gx, gy, gz, bx, by, bz, shared, variables, arguments...): queues it. */
 static int l_launch(lua_State *L) {
-    enum { FIXED = 8 };
+    enum { FIXED = 9 };
     const gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
     arguments a = {.nvalues = GRID};
     gp_call c;
@@ -173,7 +227,8 @@ static int l_launch(lua_State *L) {
                 given);
         return gp_lua_raise(L);
     }
-    if (!sort_arguments(L, FIXED + 1, s, &a)) return gp_lua_raise(L);
+    if (!sort_arguments(L, FIXED + 1, s, &a) || !add_globals(L, FIXED, k, &a))
+        return gp_lua_raise(L);
     gp_call_begin(&c, GP_OP(kernel_launch));
     c.name = s->name;
     gp_call_int(&c, gp_simt_number(k));
@@ -184,7 +239,11 @@ static int l_launch(lua_State *L) {
 }
 
 void gp_lua_open_simt(lua_State *L) {
-    static const luaL_Reg functions[] = {{"build", l_build}, {"launch", l_launch}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"build", l_build},
+                                         {"add", l_add},
+                                         {"variable", l_variable},
+                                         {"launch", l_launch},
+                                         {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.simt");
 }

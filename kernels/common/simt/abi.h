@@ -15,8 +15,8 @@ typedef struct gp_simt_now {
 
 enum { GP_SIMT_PLAIN, GP_SIMT_COUNT, GP_SIMT_AND, GP_SIMT_OR }; /* kinds of barriers */
 
-/* What the kernel calls. A function knows the place of the call by its return address, as each is
- * called by a jump; atomic is given it. */
+/* What the kernel calls. pc: the place of the call; where there is none, a function knows it by its
+ * return address, as it is called by a jump. */
 typedef struct gp_simt_calls {
     void (*read)(const void *p, unsigned long size, const void *pc);
     void (*write)(void *p, unsigned long size, const void *pc);
@@ -26,8 +26,10 @@ typedef struct gp_simt_calls {
     /* kind, and the line times 4: a compiler may make several calls of one. */
     int (*barrier)(int kind, int vote);
     /* The lanes of mask that came, and the values that they brought. */
-    unsigned (*exchange)(unsigned mask, unsigned long long value, unsigned long long *all);
-    unsigned long long (*shuffle)(unsigned mask, unsigned long long value, int from);
+    unsigned (*exchange)(unsigned mask, unsigned long long value, unsigned long long *all,
+                         const void *pc);
+    unsigned long long (*shuffle)(unsigned mask, unsigned long long value, int from,
+                                  const void *pc);
     int (*lane)(void);
     unsigned (*active)(void);
     void (*fence)(void);

@@ -17,6 +17,7 @@
 /* A window that is this large, of which only what is used takes memory, keeps a wrong index out of
  * the next one. */
 enum { LEAST_SHIFT = 24, WISHED_SHIFT = 30, LARGEST_TIME = 0x7f000000 };
+enum { GUARD = UINT8_MAX }; /* the number of what is not looked at */
 
 static _Thread_local gp_runner *now; /* whose checked launch runs on this thread */
 
@@ -108,25 +109,35 @@ static bool copy_in(gp_check *c, const gp_simt_launch *l) {
 static bool map_variables(gp_area *a, const gp_simt_symbols *s, uint64_t first, uint64_t bytes) {
     free(a->variable);
     if (!(a->variable = calloc(bytes + 1, 1))) return gp_fail("out of memory");
-    for (int i = 0; i < s->n && i < UINT8_MAX; i++) {
+    for (int i = 0; i < s->n && i < GUARD - 1; i++) {
         const gp_simt_symbol *row = &s->row[i];
         if (row->shared == a->shared && row->at >= first && row->size <= bytes &&
             row->at - first <= bytes - row->size)
-            memset(a->variable + (row->at - first), i + 1, row->size);
+            memset(a->variable + (row->at - first), row->guard ? GUARD : i + 1, row->size);
     }
     return set_cells(a, bytes);
 }
 
-static bool of_module(gp_check *c, const gp_simt_kernel *k) {
-    const gp_simt_symbols *s = &k->symbols;
-    if (c->of_kernel == k) return true;
-    c->of_kernel = NULL;
+/* Numbers of variables that the module only reads. */
+static void find_constants(gp_check *c, const gp_simt_module *m) {
+    memset(c->constant, 0, sizeof c->constant);
+    for (int i = 0; i < m->symbols.n && i < GUARD - 1; i++)
+        for (int k = 0; k < m->nglobals && !m->symbols.row[i].shared; k++)
+            if (m->base + m->symbols.row[i].at == m->global[k])
+                c->constant[i + 1] = m->constants >> k & 1;
+}
+
+static bool of_module(gp_check *c, const gp_simt_module *m) {
+    const gp_simt_symbols *s = &m->symbols;
+    if (c->of_module == m) return true;
+    c->of_module = NULL;
     c->statics.shared = c->statics.writable = c->data.writable = true;
-    c->data.lo = (char *)(uintptr_t)(k->base + s->data);
+    c->data.lo = (char *)(uintptr_t)(m->base + s->data);
     if (!map_variables(&c->statics, s, 0, s->shared) ||
         !map_variables(&c->data, s, s->data, s->data_end - s->data))
         return false;
-    c->of_kernel = k;
+    find_constants(c, m);
+    c->of_module = m;
     return true;
 }
 
@@ -156,7 +167,7 @@ static void restart(gp_runner *r, gp_check *c) {
 gp_check *gp_check_begin(gp_runner *r, const gp_simt_launch *l) {
     gp_check *c = r->kept;
     if (!c && !(c = r->kept = calloc(1, sizeof *c))) return gp_fail_null("out of memory");
-    if (!copy_in(c, l) || !of_module(c, l->kernel) || !of_blocks(c, l)) return NULL;
+    if (!copy_in(c, l) || !of_module(c, l->kernel->module) || !of_blocks(c, l)) return NULL;
     if (r->time > LARGEST_TIME / 2) restart(r, c);
     c->launch = l;
     c->launch_time = ++r->time;
@@ -171,7 +182,7 @@ void gp_check_block(gp_runner *r, char *first) {
         c->launch_time = ++r->time;
         r->block_time = ++r->time;
     }
-    c->statics.lo = first - c->launch->kernel->symbols.first;
+    c->statics.lo = first - c->launch->kernel->module->symbols.first;
     c->unwritten.area = NULL;
     c->begin[r->block] = c->block_time = r->block_time;
     c->fence[r->block] = 0;
@@ -275,9 +286,9 @@ static inline gp_area *area_of(gp_check *c, const char *p) {
 
 /* Memory that is no area's: the thread's own variables, and constants. */
 static bool of_thread(const gp_runner *r, const gp_check *c, const char *p, bool write) {
-    const gp_simt_kernel *k = c->launch->kernel;
+    const gp_simt_module *m = c->launch->kernel->module;
     if ((uint64_t)(p - r->current->stack) < (uint64_t)GP_STACK - 4096) return true;
-    return !write && (uint64_t)(p - k->base) < k->symbols.end;
+    return !write && (uint64_t)(p - m->base) < m->symbols.end;
 }
 
 /* Whether the area has all bytes of the access; of variables, one of these. */
@@ -300,9 +311,11 @@ static inline gp_area *allowed(gp_runner *r, gp_check *c, const char *p, unsigne
     may_stop(r, c);
     if (!a && of_thread(r, c, p, write)) return NULL;
     if (!a || !within(a, p, size)) gp_report_outside(r, a, p, size, write, pc);
+    if (a->variable && a->variable[p - a->lo] == GUARD) return NULL;
     if ((uintptr_t)p & (size - 1) & 15 && !(size & (size - 1)))
         gp_report_misaligned(r, a, p, size, write, pc);
-    if (write && !a->writable) gp_report_const(r, a, p, size, pc);
+    if (write && (!a->writable || (a == &c->data && c->constant[a->variable[p - a->lo]])))
+        gp_report_const(r, a, p, size, pc);
     return a;
 }
 
@@ -310,7 +323,8 @@ static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsign
                                    bool atomic, const void *pc) {
     return (gp_access){.mask = mask & 15,
                        .thread = (unsigned)r->current->thread & 1023,
-                       .pc = (uint64_t)((const char *)pc - c->launch->kernel->base) & 0x3ffff,
+                       .pc =
+                           (uint64_t)((const char *)pc - c->launch->kernel->module->base) & 0x3ffff,
                        .atomic = atomic,
                        .time = r->time};
 }

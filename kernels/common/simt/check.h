@@ -47,7 +47,8 @@ struct gp_check {
     gp_area data;                      /* variables of the module */
     int of[GP_SIMT_TENSORS];           /* tensor i is in area of[i] + 1, */
     char *at[GP_SIMT_TENSORS];         /* at this address */
-    const gp_simt_kernel *of_kernel;   /* whose variables both are mapped for */
+    const gp_simt_module *of_module;   /* that both are mapped for */
+    bool constant[UINT8_MAX + 1];      /* by number: whether the variable is only read */
     gp_unwritten unwritten;
     uint32_t launch_time, block_time; /* when these began */
     int64_t nblocks;

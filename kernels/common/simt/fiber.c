@@ -214,10 +214,10 @@ static void stuck(gp_runner *r) {
         if (r->fiber[i]->state == GP_AT_WARP && !warp) warp = r->fiber[i];
     }
     const gp_fiber *f = warp ? warp : at;
-    const gp_simt_kernel *k = r->launch->kernel;
+    const gp_simt_module *m = r->launch->kernel->module;
     gp_simt_thread_text(r->launch, r->block, f ? f->thread : 0, who, sizeof who);
-    if (warp) gp_simt_place_text(k, warp->pc, where, sizeof where);
-    else gp_simt_line_text(k, at ? at->line : 0, where, sizeof where);
+    if (warp) gp_simt_place_text(m, warp->pc, where, sizeof where);
+    else gp_simt_line_text(m, at ? at->line : 0, where, sizeof where);
     r->failed = true;
     if (warp)
         snprintf(r->text, sizeof r->text,
@@ -265,7 +265,7 @@ static void begin_block(gp_runner *r, int64_t block) {
 
 bool gp_runner_block(gp_runner *r, int64_t block) {
     begin_block(r, block);
-    char *first = r->launch->kernel->begin(&r->now);
+    char *first = r->launch->kernel->module->begin(&r->now);
     if (r->check) gp_check_block(r, first);
 #if defined(__SANITIZE_THREAD__)
     r->tsan = __tsan_get_current_fiber();
@@ -287,12 +287,12 @@ bool gp_runner_block(gp_runner *r, int64_t block) {
 /* Two threads of the block wait at different barriers. */
 _Noreturn static void diverged(gp_runner *r, const gp_fiber *f) {
     char here[120], there[120], who[100], other[100];
-    const gp_simt_kernel *k = r->launch->kernel;
+    const gp_simt_module *m = r->launch->kernel->module;
     gp_runner_fail(r, "divergent barrier: %s waits at %s, %s at %s",
                    gp_simt_thread_text(r->launch, r->block, r->first->thread, who, sizeof who),
-                   gp_simt_line_text(k, r->first->line, there, sizeof there),
+                   gp_simt_line_text(m, r->first->line, there, sizeof there),
                    gp_simt_thread_text(r->launch, r->block, f->thread, other, sizeof other),
-                   gp_simt_line_text(k, f->line, here, sizeof here));
+                   gp_simt_line_text(m, f->line, here, sizeof here));
 }
 
 static int barrier(int kind, int vote) {
@@ -357,7 +357,8 @@ static gp_fiber *meet(unsigned mask, unsigned long long value, unsigned long lon
     if (!(mask >> lane & 1))
         gp_runner_fail(r, "%s, lane %d, is not in the mask 0x%08x that it gives at %s",
                        gp_simt_thread_text(r->launch, r->block, f->thread, who, sizeof who), lane,
-                       mask, gp_simt_place_text(r->launch->kernel, pc, where, sizeof where));
+                       mask,
+                       gp_simt_place_text(r->launch->kernel->module, pc, where, sizeof where));
     f->mask = mask, f->value = value, f->all = all, f->from = from;
     f->state = GP_AT_WARP;
     r->warp[f->thread / GP_SIMT_WARP].waits |= 1u << lane;
@@ -366,17 +367,19 @@ static gp_fiber *meet(unsigned mask, unsigned long long value, unsigned long lon
     return f;
 }
 
-static unsigned exchange(unsigned mask, unsigned long long value, unsigned long long *all) {
-    return meet(mask, value, all, 0, __builtin_return_address(0))->met;
+static unsigned exchange(unsigned mask, unsigned long long value, unsigned long long *all,
+                         const void *pc) {
+    return meet(mask, value, all, 0, pc)->met;
 }
 
-static unsigned long long shuffle(unsigned mask, unsigned long long value, int from) {
-    gp_fiber *f = meet(mask, value, NULL, from, __builtin_return_address(0));
+static unsigned long long shuffle(unsigned mask, unsigned long long value, int from,
+                                  const void *pc) {
+    gp_fiber *f = meet(mask, value, NULL, from, pc);
     gp_runner *r = f->run;
     char where[120], who[100];
     if (r->check && !(f->met >> (from & 31) & 1))
         gp_runner_fail(r, "shuffle at %s, %s: reads lane %d, which is not active there",
-                       gp_simt_place_text(r->launch->kernel, f->pc, where, sizeof where),
+                       gp_simt_place_text(r->launch->kernel->module, f->pc, where, sizeof where),
                        gp_simt_thread_text(r->launch, r->block, f->thread, who, sizeof who),
                        from & 31);
     return f->value;
@@ -397,7 +400,7 @@ static void trap(const char *why) {
     const void *pc = __builtin_return_address(0);
     char where[120], who[100];
     gp_runner_fail(r, "%s at %s, %s", why,
-                   gp_simt_place_text(r->launch->kernel, pc, where, sizeof where),
+                   gp_simt_place_text(r->launch->kernel->module, pc, where, sizeof where),
                    gp_simt_thread_text(r->launch, r->block, r->current->thread, who, sizeof who));
 }
 

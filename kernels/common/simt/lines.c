@@ -41,16 +41,37 @@ static const Elf64_Shdr *section_named(const elf *e, const char *name) {
 
 /* ---- variables ---- */
 
+/* Of a mangled name the last one that it is made of: "_ZZ5scaleIfEvPT_E4tile_0" is tile. A name
+ * stands after its length, that of a function's variable after an E, a static one's after an L.
+ * After the last one there are an E and a number at most. */
+static const char *last_name(const char *name, size_t *n) {
+    const char *last = name + strlen(name), *from = last, *found = NULL;
+    while (from > name && strchr("_0123456789E", from[-1])) from--;
+    for (const char *stop = last; stop >= from; stop--)
+        for (const char *at = stop; --at > name + 1;) {
+            char *rest;
+            size_t length = *at > '0' && *at <= '9' ? strtoul(at, &rest, 10) : 0;
+            if (!length || rest + length != stop) continue;
+            found = rest, *n = length;
+            if (strchr("EL", at[-1])) return found;
+        }
+    if (!found) *n = (size_t)(last - name);
+    return found ? found : name;
+}
+
 /* "tile.3", of a function's static, is "tile". */
 static void add_symbol(gp_simt_symbols *all, const char *name, const Elf64_Sym *s, bool shared) {
+    size_t n = strcspn(name, ".");
+    bool guard = !strncmp(name, "_ZGV", 4);
+    if (!strncmp(name, "_Z", 2)) name = last_name(name, &n);
     if (!strncmp(name, "gp_first", 8)) all->first = s->st_value;
-    if (!strncmp(name, "gp_", 3) || !s->st_size) return;
+    if ((!guard && !strncmp(name, "gp_", 3)) || !s->st_size) return;
     gp_simt_symbol *row = realloc(all->row, (size_t)(all->n + 1) * sizeof *row);
     if (!row) return;
     all->row = row;
     row += all->n++;
-    *row = (gp_simt_symbol){.at = s->st_value, .size = s->st_size, .shared = shared};
-    size_t n = strcspn(name, ".");
+    *row =
+        (gp_simt_symbol){.at = s->st_value, .size = s->st_size, .shared = shared, .guard = guard};
     if (n >= sizeof row->name) n = sizeof row->name - 1;
     memcpy(row->name, name, n);
 }

@@ -22,7 +22,7 @@ enum { GP_SYMBOL_NAME = 40 };
 typedef struct gp_simt_symbol {
     char name[GP_SYMBOL_NAME];
     uint64_t at, size; /* of a shared one: from the thread's block; else from the file's start */
-    bool shared;
+    bool shared, guard; /* guard: C++'s own, of a variable that has a constructor */
 } gp_simt_symbol;
 
 typedef struct gp_simt_symbols {

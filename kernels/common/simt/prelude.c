@@ -1,10 +1,12 @@
-/* Holds the text that is put before a kernel. */
-__asm__(".pushsection .rodata\n"
-        ".hidden gp_simt_prelude, gp_simt_prelude_end\n"
-        ".globl gp_simt_prelude, gp_simt_prelude_end\n"
-        "gp_simt_prelude:\n"
-        ".incbin \"kernels/common/simt/abi.h\"\n"
-        ".incbin \"kernels/common/simt/prelude.inc\"\n"
-        "gp_simt_prelude_end:\n"
-        ".byte 0\n"
-        ".popsection\n");
+/* Holds the texts that are put before a kernel: the first, one of the next two, and others that are
+ * needed. */
+#define TEXT(name, files)                                                                          \
+    __asm__(".pushsection .rodata\n"                                                               \
+            ".hidden " name "\n.globl " name "\n" name ":\n" files ".byte 0\n.popsection\n")
+#define FILE(name) ".incbin \"kernels/common/simt/" name "\"\n"
+
+TEXT("gp_simt_prelude", FILE("abi.h") FILE("prelude.inc"));
+TEXT("gp_simt_prelude_c", FILE("prelude_c.inc"));
+TEXT("gp_simt_prelude_cxx", FILE("prelude_cxx.inc"));
+TEXT("gp_simt_prelude_half", FILE("half.inc"));
+TEXT("gp_simt_prelude_groups", FILE("groups.inc"));

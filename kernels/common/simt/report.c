@@ -8,22 +8,21 @@ enum { LINE = 160, WHO = 100, WHAT = 160 };
 
 /* ---- places and threads ---- */
 
-const char *gp_simt_line_text(const gp_simt_kernel *k, int line, char *buf, size_t n) {
-    const char *file = k->source.file;
+const char *gp_simt_line_text(const gp_simt_module *m, int line, char *buf, size_t n) {
     if (!line) snprintf(buf, n, "a line that is not known");
-    else if (file && k->source.line) snprintf(buf, n, "%.120s:%d", file, k->source.line + line - 1);
+    else if (m->file && m->line) snprintf(buf, n, "%.120s:%d", m->file, m->line + line - 1);
     else snprintf(buf, n, "line %d", line);
     return buf;
 }
 
-const char *gp_simt_place_text(const gp_simt_kernel *k, const void *pc, char *buf, size_t n) {
-    uint64_t at = pc ? (uint64_t)((const char *)pc - k->base - 1) : 0;
-    return gp_simt_line_text(k, pc ? gp_simt_line_at(&k->lines, at) : 0, buf, n);
+const char *gp_simt_place_text(const gp_simt_module *m, const void *pc, char *buf, size_t n) {
+    uint64_t at = pc ? (uint64_t)((const char *)pc - m->base - 1) : 0;
+    return gp_simt_line_text(m, pc ? gp_simt_line_at(&m->lines, at) : 0, buf, n);
 }
 
 /* An access keeps its place as an offset. */
-static const char *place_of(const gp_simt_kernel *k, gp_access a, char *buf) {
-    return gp_simt_place_text(k, k->base + a.pc, buf, LINE);
+static const char *place_of(const gp_simt_module *m, gp_access a, char *buf) {
+    return gp_simt_place_text(m, m->base + a.pc, buf, LINE);
 }
 
 /* "3", "3,1" or "3,1,0": as many numbers as dims that are not 1. */
@@ -78,13 +77,13 @@ static uint64_t at_most(uint64_t size, uint64_t limit) {
 }
 
 static void consider_variables(const gp_check *c, const gp_area *a, nearest *n, uint64_t size) {
-    const gp_simt_kernel *k = c->launch->kernel;
+    const gp_simt_module *m = c->launch->kernel->module;
     char name[WHAT / 2];
-    for (int i = 0; i < k->symbols.n; i++) {
-        const gp_simt_symbol *row = &k->symbols.row[i];
-        if (a && a != (row->shared ? &c->statics : &c->data)) continue;
+    for (int i = 0; i < m->symbols.n; i++) {
+        const gp_simt_symbol *row = &m->symbols.row[i];
+        if (row->guard || (a && a != (row->shared ? &c->statics : &c->data))) continue;
         snprintf(name, sizeof name, "%s'%s'", row->shared ? "shared " : "", row->name);
-        consider(n, name, row->shared ? c->statics.lo + row->at : k->base + row->at, row->size,
+        consider(n, name, row->shared ? c->statics.lo + row->at : m->base + row->at, row->size,
                  at_most(size, row->size));
     }
 }
@@ -115,7 +114,7 @@ static const char *running(const gp_runner *r, char *buf) {
 void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
                        bool write, const void *pc) {
     char line[LINE], who[WHO], what[WHAT];
-    gp_simt_place_text(r->launch->kernel, pc, line, sizeof line);
+    gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line);
     if ((uintptr_t)p < 4096)
         gp_runner_fail(r, "%s through a null pointer at %s, %s", write ? "write" : "read", line,
                        running(r, who));
@@ -128,16 +127,16 @@ void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p, unsigne
     char line[LINE], who[WHO], what[WHAT];
     gp_runner_fail(r, "misaligned %s of %lu bytes at %s, %s: %s is at no multiple of %lu",
                    write ? "write" : "read", size,
-                   gp_simt_place_text(r->launch->kernel, pc, line, sizeof line), running(r, who),
-                   element_text(r->check, a, p, size, what), size);
+                   gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
+                   running(r, who), element_text(r->check, a, p, size, what), size);
 }
 
 void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
                      const void *pc) {
     char line[LINE], who[WHO], what[WHAT];
-    gp_runner_fail(r, "write to a const argument at %s, %s: %s",
-                   gp_simt_place_text(r->launch->kernel, pc, line, sizeof line), running(r, who),
-                   element_text(r->check, a, p, size, what));
+    gp_runner_fail(r, "write to a const %s at %s, %s: %s", a->variable ? "variable" : "argument",
+                   gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
+                   running(r, who), element_text(r->check, a, p, size, what));
 }
 
 static const char *address_of(const gp_area *a, const gp_word *cell) {
@@ -150,7 +149,7 @@ bool gp_check_written(gp_runner *r) {
     if (!u->area) return true;
     snprintf(r->text, sizeof r->text,
              "read of shared memory that the block has not written at %s, %s: %s",
-             place_of(r->launch->kernel, u->read, line),
+             place_of(r->launch->kernel->module, u->read, line),
              gp_simt_thread_text(r->launch, r->block, u->read.thread, who, sizeof who),
              element_text(r->check, u->area, address_of(u->area, u->cell), 4, what));
     return false;
@@ -160,16 +159,16 @@ void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_acce
                     gp_access new, int what) {
     static const char *const kinds[] = {"read after a write", "write after a read",
                                         "write after a write"};
-    const gp_simt_kernel *k = r->launch->kernel;
+    const gp_simt_module *m = r->launch->kernel->module;
     const gp_check *c = r->check;
     char line[LINE], other[LINE], who[WHO], whom[WHO], which[WHAT];
     int64_t block = gp_check_block_at(c, old.time, r->block);
     const char *p = address_of(a, cell) + __builtin_ctz(new.mask | 16);
     const char *mixed = old.atomic != new.atomic ? ", one of them atomic and one not" : "";
-    gp_runner_fail(r, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(k, new, line),
+    gp_runner_fail(r, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(m, new, line),
                    running(r, who), kinds[what],
                    gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
-                   place_of(k, old, other), mixed,
+                   place_of(m, old, other), mixed,
                    block == r->block ? "no barrier between" : "nothing orders blocks",
                    element_text(c, a, p, 4, which));
 }

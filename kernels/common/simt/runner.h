@@ -2,20 +2,34 @@
 #ifndef GP_SIMT_RUNNER_H
 #define GP_SIMT_RUNNER_H
 
+#include <pthread.h>
+
 #include "kernels/common/simt/context.h"
 #include "kernels/common/simt/lines.h"
 #include "kernels/common/simt/simt.h"
 #include "tensor/fuse/object.h"
 
-struct gp_simt_kernel {
-    gp_simt_source source; /* but for its text */
-    int64_t number;
+struct gp_simt_module {
+    const char *file; /* as in gp_simt_text */
+    int line;
+    bool checked;
     gp_object *object;
-    void (*entry)(void **args);
     void *(*begin)(const gp_simt_now *now); /* the address of gp_first, for this thread */
     const char *base;                       /* where it is loaded */
     gp_simt_lines lines;
     gp_simt_symbols symbols;
+    int nglobals;
+    uint64_t constants;
+    char *global[GP_SIMT_VARIABLES];
+    size_t bytes[GP_SIMT_VARIABLES];
+    pthread_mutex_t lock; /* of a launch that sets variables */
+};
+
+struct gp_simt_kernel {
+    gp_simt_source source;
+    int64_t number;
+    gp_simt_module *module;
+    void (*entry)(void **args);
 };
 
 typedef enum gp_fiber_state { GP_IDLE, GP_RUNNING, GP_AT_BARRIER, GP_AT_WARP } gp_fiber_state;
@@ -118,8 +132,8 @@ void gp_check_atomic(void *p, unsigned long size, const void *pc);
 /* ---- report.c ---- */
 
 /* "script.lua:12", or "line 3": the place of a return address. */
-const char *gp_simt_place_text(const gp_simt_kernel *k, const void *pc, char *buf, size_t n);
-const char *gp_simt_line_text(const gp_simt_kernel *k, int line, char *buf, size_t n);
+const char *gp_simt_place_text(const gp_simt_module *m, const void *pc, char *buf, size_t n);
+const char *gp_simt_line_text(const gp_simt_module *m, int line, char *buf, size_t n);
 /* "block 1,2 thread 40" of a linear block and thread of the launch. */
 const char *gp_simt_thread_text(const gp_simt_launch *l, int64_t block, int thread, char *buf,
                                 size_t n);

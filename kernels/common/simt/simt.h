@@ -1,6 +1,6 @@
-/* Kernels in CUDA C that run on the processor: a block's threads are fibers of one thread, blocks
- * are spread over the pool's. Checked kernels look at each access, and run on one thread, so that
- * what they say is the same each time. */
+/* Kernels in CUDA C and C++ that run on the processor: a block's threads are fibers of one thread,
+ * blocks are spread over the pool's. Checked kernels look at each access, and run on one thread, so
+ * that what they say is the same each time. */
 #ifndef GP_SIMT_H
 #define GP_SIMT_H
 
@@ -11,14 +11,22 @@
 #include "kernels/common/simt/abi.h"
 
 enum {
-    GP_SIMT_TENSORS = 16, /* of a call */
-    GP_SIMT_PARAMS = 32,  /* of a kernel */
-    GP_SIMT_BLOCK = 1024, /* threads */
+    GP_SIMT_TENSORS = 16,   /* of a call */
+    GP_SIMT_PARAMS = 32,    /* of a kernel */
+    GP_SIMT_VARIABLES = 64, /* of a module */
+    GP_SIMT_GLOBALS = 16,   /* of these: that the program has asked for */
+    GP_SIMT_BLOCK = 1024,   /* threads */
     GP_SIMT_WARP = 32,
     GP_SIMT_SHARED = 227 << 10 /* bytes of a block's shared memory, as on compute capability 9.0 */
 };
 
-typedef enum gp_simt_kind { GP_SIMT_FLOAT, GP_SIMT_SIGNED, GP_SIMT_UNSIGNED } gp_simt_kind;
+typedef enum gp_simt_kind {
+    GP_SIMT_FLOAT,
+    GP_SIMT_SIGNED,
+    GP_SIMT_UNSIGNED,
+    GP_SIMT_HALF,
+    GP_SIMT_BFLOAT16
+} gp_simt_kind;
 
 typedef struct gp_simt_param {
     const char *name, *type; /* "x", "const float *"; interned */
@@ -27,28 +35,52 @@ typedef struct gp_simt_param {
     int dtype;          /* what a pointer points to; -1: anything */
 } gp_simt_param;
 
-/* A compiled kernel. It lives as long as the program. */
+/* A compiled text and a kernel of one. They live as long as the program. */
+typedef struct gp_simt_module gp_simt_module;
 typedef struct gp_simt_kernel gp_simt_kernel;
+
+typedef struct gp_simt_text {
+    const char *name; /* for messages */
+    const char *text; /* with functions gp_entry_0, …, which take the arguments' addresses of a
+                         kernel, and gp_global_0, … which give a variable's address and size */
+    const char *file; /* that it stands in, interned; NULL: there is none */
+    int line;         /* of the text's first line there; 0: not known */
+    bool checked, cxx;
+    bool half;       /* with CUDA's half types */
+    bool only_found; /* if it is on disk */
+    int nglobals;
+    uint64_t constants; /* by bit: which of them the kernels only read */
+} gp_simt_text;
+
+typedef enum gp_simt_outcome {
+    GP_SIMT_BUILT,
+    GP_SIMT_ABSENT,  /* not on disk */
+    GP_SIMT_REFUSED, /* the message is the compiler's own text */
+    GP_SIMT_FAILED
+} gp_simt_outcome;
+
+/* Compiles a text, or loads it from disk; waits for the compiler. NULL with a message. */
+gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome);
+/* Bytes of its static shared memory. */
+size_t gp_simt_static_shared(const gp_simt_module *m);
+/* Its variable i: the address, and *bytes. */
+char *gp_simt_global(const gp_simt_module *m, int i, size_t *bytes);
 
 typedef struct gp_simt_source {
     const char *name; /* of the kernel; interned */
-    const char *text; /* with the function gp_entry, which takes the arguments' addresses */
-    const char *file; /* that it stands in, interned; NULL: there is none */
-    int line;         /* of the text's first line there; 0: not known */
-    bool checked;
     int nparams;
     gp_simt_param param[GP_SIMT_PARAMS];
 } gp_simt_source;
 
-/* Compiles a kernel, or loads it from disk; waits for the compiler. NULL with a message, which is
- * the compiler's own text where that refused the source (*refused). */
-gp_simt_kernel *gp_simt_build(const gp_simt_source *s, bool *refused);
-/* Bytes of its static shared memory. */
-size_t gp_simt_static_shared(const gp_simt_kernel *k);
+/* Adds the module's kernel whose entry is gp_entry_i. NULL with a message. */
+gp_simt_kernel *gp_simt_add(gp_simt_module *m, int i, const gp_simt_source *s);
 /* The kernel of a number, and the number of a kernel: what a call that is queued holds. */
 gp_simt_kernel *gp_simt_kernel_of(int64_t number);
 int64_t gp_simt_number(const gp_simt_kernel *k);
 const gp_simt_source *gp_simt_source_of(const gp_simt_kernel *k);
+gp_simt_module *gp_simt_module_of(const gp_simt_kernel *k);
+/* Whether variable i is one that kernels only read. */
+bool gp_simt_constant(const gp_simt_module *m, int i);
 
 /* A tensor argument. */
 typedef struct gp_simt_tensor {
@@ -66,6 +98,9 @@ typedef struct gp_simt_launch {
     int ntensors;
     gp_simt_tensor tensor[GP_SIMT_TENSORS];
     void *arg[GP_SIMT_PARAMS]; /* the address of each argument */
+    int nglobals;              /* variables that have their values elsewhere, */
+    int global[GP_SIMT_GLOBALS];
+    char *value[GP_SIMT_GLOBALS]; /* here */
 } gp_simt_launch;
 
 /* Runs body(ctx, begin, end) over [0, n), on the threads that there are. */

@@ -12,8 +12,8 @@ static gp_uint3 three(const int64_t *v) {
     return (gp_uint3){(unsigned)v[0], (unsigned)v[1], (unsigned)v[2]};
 }
 
-/* Of a launch: grid, block, bytes of shared memory, then the arguments that are numbers, as bits.
- */
+/* Of a launch: grid, block, bytes of shared memory, the arguments that are numbers, as bits, and
+ * the numbers of variables whose values are the last tensors of both lists. */
 bool CPU(kernel_launch)(const gp_call *c) {
     int n, at[2] = {0, 0}, value = 7;
     const int64_t *v = gp_ints(c, 3, &n);
@@ -33,6 +33,11 @@ bool CPU(kernel_launch)(const gp_call *c) {
         size_t size = gp_dtype_size((gp_dtype)a->dtype);
         *t = (gp_simt_tensor){a->data, (size_t)a->numel * size, (int)size, !p->constant, p->name};
         l.arg[i] = &t->data;
+    }
+    for (; value < n; l.nglobals++) {
+        int i = l.global[l.nglobals] = (int)v[value++];
+        int read = gp_simt_constant(gp_simt_module_of(l.kernel), i);
+        l.value[l.nglobals] = c->arg[1 + read].arrays[at[read]++]->data;
     }
     return gp_simt_run(&l, loop);
 }

@@ -6,10 +6,11 @@ cuda (see sync, profile)
     what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false),
     cuda.benchmark(true), cuda.svd_driver "gesvdj" (and without a name, which one it was).
     > #cuda.memory_summary 'sim' > 0 --> true
-cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see elementwise, reduction)
-    A kernel in CUDA C, for cpu and sim, compiled by GCC: k(grid, block, arguments…), where grid
-    and block are numbers or {x, y, z}, and {shared = bytes} may come last; k:over(n)(arguments…)
-    has a thread for each of n elements. name: which, where the text has several. Arguments are
+cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see cuda.module, elementwise)
+    A kernel in CUDA C or C++, for cpu and sim, compiled by GCC: k(grid, block, arguments…), where
+    grid and block are numbers or {x, y, z}, and {shared = bytes} may come last;
+    k:over(n)(arguments…) has a thread for each of n elements, and k:global(name) is a variable of
+    the text. name: which, where the text has several; of a template as "f<float>". Arguments are
     checked by the kernel's parameters: a tensor for a pointer, a number for a number. Each access
     is checked, too: bounds, races, barriers, shared memory that was not written; check = false
     turns that off. docs/kernels.md has the rules. A text with b[x[i]] goes between [=[ and ]=].
@@ -17,6 +18,15 @@ cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see elementwise, re
     > local x = tensor{1.0, 2.0} k(1, 2, x)
     > return x
     --> tensor({2.0, 4.0}, f32 2 cpu)
+cuda.module | cuda.module(source[, names[, {check = true}]]) (see cuda.kernel)
+    The kernels of a text in CUDA C or C++, which share its variables: m:kernel(name) is one of
+    them, m:global(name[, device]) a variable as a tensor, which launches on its device read and
+    write. names lists kernels of templates, as {"f<float>", "f<double>"}.
+    > local m = cuda.module("__constant__ int c = 3; __global__ void f(int *x) { x[0] = c; }")
+    > m:global "c":fill_(5)
+    > local x = zeros(1, {dtype = "i32"}) m:kernel "f"(1, 1, x)
+    > return x
+    --> tensor({5}, i32 1 cpu)
 cuda.device_count | cuda.device_count() (see cuda.devices)
     How many GPUs there are.
 cuda.get_device_name | cuda.get_device_name([device]) (see cuda.devices)

@@ -136,10 +136,12 @@ function cuda.memory_summary(device)
     }, "\n")
 end
 
--- A kernel in CUDA C.
+-- A kernel in CUDA C or C++, and several of one text.
 function cuda.kernel(...) return require "kernel.cuda".kernel(...) end
+function cuda.module(...) return require "kernel.cuda".module(...) end
 
-declared(cuda, "cuda.", { kernel = "text source, text? name, bool check=true" })
+declared(cuda, "cuda.", { kernel = "text source, text? name, bool check=true",
+    module = "text source, list? names, bool check=true" })
 declared(cuda, "cuda.",
     { devices = "", device_count = "", is_available = "" })
 declared(settings, "cuda.", { tf32 = "bool? on", deterministic = "bool? on",

@@ -41,6 +41,7 @@ cuda.is_available: gpu card found available
 sim: gpu card without simulate fake emulate none
 memory: oom out leak usage vram peak gpu full
 cuda.memory_summary: oom out vram
+cuda.module: rawmodule template constant several kernels
 cuda.kernel: own custom kernel cuda c write rawkernel numba race bounds check sanitizer thread block
 gpush fit: memory oom out vram fit enough large big model gpu
 empty_cache: memory oom free release cache vram

@@ -1,9 +1,11 @@
 --!plain
--- cuda.kernel: kernels in CUDA C. On cpu and sim they are compiled by GCC and run by fibers
--- (kernels/common/simt), checked unless that is turned off.
+-- cuda.kernel and cuda.module: kernels in CUDA C and C++. On cpu and sim they are compiled by GCC
+-- and run by fibers (kernels/common/simt), checked unless that is turned off.
 local require = ...
 local gpush, fail, registry = require "gpush", require "fail", require "registry"
 local prototype, source = require "kernel.prototype", require "source"
+local dialect, names = require "kernel.dialect", require "kernel.names"
+local lexer = require "kernel.tokens"
 local is_tensor, simt = gpush.is_tensor, registry["gpush.simt"]
 
 local BLOCK <const>, GRID_X <const>, GRID_YZ <const> = 1024, 2147483647, 65535
@@ -20,26 +22,26 @@ local function place_of(text)
         local chunk = info.what ~= "C" and source.text(info.source)
         local at = chunk and chunk:find(text, 1, true)
         if at and not chunk:find(text, at + 1, true) then
-            return info.short_src, prototype.line_of(chunk, at)
+            return info.short_src, lexer.line_of(chunk, at)
         end
     end
 end
 
-local function shown_place(kernel, line)
-    return kernel.file and ("%s:%d"):format(kernel.file, kernel.line + line - 1)
+-- ---- compiling ----
+
+local function shown_place(module, line)
+    return module.file and ("%s:%d"):format(module.file, module.line + line - 1)
         or "line " .. line
 end
 
--- ---- compiling ----
-
--- What the C compiler says: each error with the user's line, the line itself and a caret.
-local function errors_of(kernel, log)
+-- What the compiler says: each error with the user's line, the line itself and a caret.
+local function errors_of(module, read, log)
     local list = {}
     for line, column, message in log:gmatch "kernel:(%d+):(%d+): error: ([^\n]*)" do
         line = math.tointeger(line)
-        local text = source.line(kernel.source, line) or ""
-        local at = kernel.read.column(line, math.tointeger(column))
-        list[#list + 1] = ("%s: %s\n    %s\n    %s^"):format(shown_place(kernel, line), message,
+        local text = source.line(module.source, line) or ""
+        local at = read:column(line, math.tointeger(column))
+        list[#list + 1] = ("%s: %s\n    %s\n    %s^"):format(shown_place(module, line), message,
             text, text:sub(1, at - 1):gsub("[^\t]", " "))
         if #list == 3 then break end
     end
@@ -47,29 +49,123 @@ local function errors_of(kernel, log)
     return table.concat(list, "\n")
 end
 
--- The function that the program calls, with the addresses of the arguments.
-local function entry(kernel)
-    local args = {}
-    for k, p in ipairs(kernel.params) do
-        args[k] = p.pointer and ("*(void **)a[%d]"):format(k - 1)
-            or ("*(%s *)a[%d]"):format(p.text:gsub("^const ", ""), k - 1)
+-- The functions that the program calls: of kernels, with the addresses of the arguments, and of
+-- variables.
+local function entries(module)
+    local list = { "\n#line 1 \"entry\"\n" }
+    for i, kernel in ipairs(module.kernels) do
+        local args = {}
+        for k, p in ipairs(kernel.params) do
+            args[k] = ("*(%s *)a[%d]"):format(p.pointer and p.text or p.plain, k - 1)
+        end
+        list[#list + 1] = ("GP_SHOWN void gp_entry_%d(void **a) { %s(%s); }\n"):format(i - 1,
+            kernel.name, table.concat(args, ", "))
     end
-    local text = "\n#line 1 \"entry\"\nGP_SHOWN void gp_entry(void **a) { %s(%s); }\n"
-    return text:format(kernel.name, table.concat(args, ", "))
+    for i, v in ipairs(module.globals) do
+        list[#list + 1] = ("GP_SHOWN void *gp_global_%d(unsigned long *n) { *n = sizeof(%s); \z
+            return (void *)&%s; }\n"):format(i - 1, v.name, v.name)
+    end
+    return table.concat(list)
 end
 
-local function build(kernel, checked)
-    local known = kernel.built[checked]
-    if known then return known end
-    local source_of = { name = kernel.name, file = kernel.file, line = kernel.line,
-        checked = checked, text = "#line 1 \"kernel\"\n" .. kernel.read.text .. entry(kernel) }
-    table.move(kernel.params, 1, #kernel.params, 1, source_of)
-    local number, shared = simt.build(source_of)
-    if not number then
-        fail("%s: the C compiler refuses the kernel: %s", kernel.name, errors_of(kernel, shared))
+-- The text as a compiler of that language takes it.
+local function read_as(module, cxx)
+    local read = module.read[cxx] or prototype.read(module.source, module.what, cxx)
+    module.read[cxx] = read
+    return read
+end
+
+-- Compiles it, or looks for it on disk: a module and its bytes of shared memory; nil, and what the
+-- compiler says of the text.
+local function try(module, checked, cxx, only_found)
+    local constants = 0
+    for i, v in ipairs(module.globals) do constants = constants | (v.read and 1 << i - 1 or 0) end
+    local name = module.name
+    if cxx and module.reason then
+        name = ("%s: it needs C++ ('%s' at %s)"):format(name, module.reason.text,
+            shown_place(module, lexer.line_of(module.source, module.reason.at)))
     end
-    kernel.built[checked], kernel.shared = number, shared
-    return number
+    return simt.build { name = name, file = module.file, line = module.line, checked = checked,
+        cxx = cxx, half = module.half, only_found = only_found, nglobals = #module.globals,
+        constants = constants,
+        text = "#line 1 \"kernel\"\n" .. read_as(module, cxx).compiled .. entries(module) }
+end
+
+-- As C++ where the text needs it; else as C, and what that refuses as C++.
+local function compile(module, checked)
+    if module.cxx ~= nil then return module.cxx, try(module, checked, module.cxx) end
+    for _, cxx in ipairs { false, true } do
+        local found, shared = try(module, checked, cxx, true)
+        if found then return cxx, found, shared end
+    end
+    local made, said = try(module, checked, false)
+    if made then return false, made, said end
+    local ok, again, shared = pcall(try, module, checked, true)
+    if ok and again then return true, again, shared end
+    return false, nil, said
+end
+
+local function build(module, checked)
+    local known = module.built[checked]
+    if known then return known end
+    local cxx, handle, shared = compile(module, checked)
+    if not handle then
+        fail("%s: the compiler refuses the text: %s", module.name,
+            errors_of(module, read_as(module, cxx), shared))
+    end
+    module.cxx = cxx
+    local built = { handle = handle, shared = shared }
+    for i, kernel in ipairs(module.kernels) do
+        local described = table.move(kernel.params, 1, #kernel.params, 1, { name = kernel.name })
+        built[i] = simt.add(handle, i - 1, described)
+    end
+    module.built[checked], module.shared = built, shared
+    return built
+end
+
+-- ---- variables ----
+
+local function find_variable(module, name)
+    local known = {}
+    for i, v in ipairs(module.globals) do
+        if v.name == name then return i, v end
+        known[i] = v.name
+    end
+    fail("%s: the text has no __constant__ or __device__ variable '%s' (it has %s)", module.name,
+        tostring(name), #known > 0 and table.concat(known, ", ") or "none")
+end
+
+-- The variable as a tensor on that device: what is written to it the next launches there read.
+local function global(module, name, device)
+    local i, v = find_variable(module, name)
+    device = tostring(gpush.zeros(0, { device = device }).device)
+    local values = module.values[device] or {}
+    module.values[device] = values
+    if values[i] then return values[i] end
+    local t = v.dtype and simt.variable(build(module, module.check).handle, i - 1, v.dtype)
+    if not t then fail("%s: '%s' is of a type that no tensor has", module.name, v.name) end
+    local n = 1
+    for _, dim in ipairs(v.dims) do n = n * dim end
+    if #v.dims > 1 and n == t:numel() then t = t:reshape(table.unpack(v.dims)) end
+    values[i] = t:to(device)
+    return values[i]
+end
+
+-- Of the launch's arguments: the variables that have their values on their device, for simt.launch.
+local function values_for(module, ...)
+    for k = 1, next(module.values) and select("#", ...) or 0 do
+        local x = select(k, ...)
+        local values = is_tensor(x) and module.values[tostring(x.device)]
+        if values then
+            local list = {}
+            for i, t in pairs(values) do
+                list[#list + 1] = i - 1
+                list[#list + 1] = t
+            end
+            return list
+        end
+        if is_tensor(x) then return nil end
+    end
 end
 
 -- ---- calls ----
@@ -102,16 +198,17 @@ local function options_of(kernel, options)
         end
     end
     local shared, check = options.shared or 0, options.check
-    if math.type(shared) ~= "integer" or shared < 0 or shared + kernel.shared > SHARED then
-        fail("%s: option 'shared': expected bytes from 0 to %d, got %s", kernel.name,
-            SHARED - kernel.shared, tostring(shared))
+    local most = SHARED - kernel.module.shared
+    if math.type(shared) ~= "integer" or shared < 0 or shared > most then
+        fail("%s: option 'shared': expected bytes from 0 to %d, got %s", kernel.name, most,
+            tostring(shared))
     end
-    if check == nil then check = kernel.check end
+    if check == nil then check = kernel.module.check end
     return shared, check and true or false
 end
 
 local function launch(kernel, grid, block, ...)
-    local n = select("#", ...)
+    local n, module = select("#", ...), kernel.module
     local last = n > 0 and select(n, ...)
     local bx, by, bz = three(kernel, "block", block, BLOCK, BLOCK, 64)
     local gx, gy, gz = three(kernel, "grid", grid, GRID_X, GRID_YZ, GRID_YZ)
@@ -119,12 +216,13 @@ local function launch(kernel, grid, block, ...)
         fail("%s: block: %d threads (expected at most %d)", kernel.name, bx * by * bz, BLOCK)
     end
     if type(last) ~= "table" or is_tensor(last) then
-        return simt.launch(build(kernel, kernel.check), gx, gy, gz, bx, by, bz, 0, ...)
+        return simt.launch(build(module, module.check)[kernel.index], gx, gy, gz, bx, by, bz, 0,
+            values_for(module, ...), ...)
     end
     local args = table.pack(...)
     local shared, check = options_of(kernel, last)
-    return simt.launch(build(kernel, check), gx, gy, gz, bx, by, bz, shared,
-        table.unpack(args, 1, n - 1))
+    return simt.launch(build(module, check)[kernel.index], gx, gy, gz, bx, by, bz, shared,
+        values_for(module, ...), table.unpack(args, 1, n - 1))
 end
 
 -- A launch with a thread for each of n elements, in blocks of 256.
@@ -138,56 +236,134 @@ end
 -- ---- making one ----
 
 local function shown(kernel)
-    local params = {}
+    local params, module = {}, kernel.module
     for k, p in ipairs(kernel.params) do
         params[k] = p.text .. (p.pointer and "" or " ") .. p.name
     end
     return ("kernel %s(%s): %d B of static shared memory%s, %s"):format(kernel.name,
-        table.concat(params, ", "), kernel.shared,
-        kernel.read.dynamic and ", more by {shared = bytes}" or "",
-        kernel.check and "checked" or "unchecked")
+        table.concat(params, ", "), module.shared,
+        read_as(module, module.cxx).uses_dynamic and ", more by {shared = bytes}" or "",
+        module.check and "checked" or "unchecked")
 end
 
-local METHODS <const> = { over = over }
-
--- What users hold.
-local function object(kernel)
-    local methods = {}
-    for name, fn in pairs(METHODS) do
-        methods[name] = function(_, ...) return fn(kernel, ...) end
+-- What users hold: calls its methods with `of` in the first place.
+local function object(of, kind, methods, show, call)
+    local bound = {}
+    for name, fn in pairs(methods) do
+        bound[name] = function(_, ...) return fn(of, ...) end
     end
-    return setmetatable({}, { __name = "kernel", __help = shown(kernel),
-        __call = function(_, ...) return launch(kernel, ...) end,
-        __tostring = function() return shown(kernel) end,
+    return setmetatable({}, { __name = kind, __help = show(of),
+        __call = call and function(_, ...) return call(of, ...) end,
+        __tostring = function() return show(of) end,
         __index = function(_, key)
-            if methods[key] then return methods[key] end
-            fail("a kernel has no '%s'; call it, as in k(grid, block, x, n) or k:over(n)(x)",
-                tostring(key))
+            if bound[key] then return bound[key] end
+            fail("a %s has no '%s'; %s", kind, tostring(key),
+                call and "call it, as in k(grid, block, x, n) or k:over(n)(x)"
+                or "its kernels are m:kernel(name), its variables m:global(name)")
         end })
 end
 
+local function kernel_object(kernel)
+    return object(kernel, "kernel", { over = over,
+        global = function(_, ...) return global(kernel.module, ...) end }, shown, launch)
+end
+
+-- The kernel that the text has by that name; nil: the only one.
 local function choose(read, name)
-    local names = {}
+    local list, base = {}, name
     for k, kernel in ipairs(read.kernels) do
-        if kernel.name == name or (name == nil and #read.kernels == 1) then return kernel end
-        names[k] = kernel.name
+        if kernel.name == base or (name == nil and #read.kernels == 1) then return kernel end
+        list[k] = kernel.name
     end
-    if #names == 0 then fail("cuda.kernel: the text has no __global__ function with a body") end
-    table.sort(names)
+    if #list == 0 then fail("cuda.kernel: the text has no __global__ function with a body") end
+    table.sort(list)
     if name == nil then
-        fail("cuda.kernel: argument 'name': expected one of %s", table.concat(names, ", "))
+        fail("cuda.kernel: argument 'name': expected one of %s", table.concat(list, ", "))
     end
-    fail("cuda.kernel: the text has no kernel '%s' (it has %s)", name, table.concat(names, ", "))
+    fail("cuda.kernel: the text has no kernel '%s' (it has %s)", name, table.concat(list, ", "))
+end
+
+-- Adds the kernel of that name to the module.
+local function add_kernel(module, read, name)
+    local base, args
+    if name ~= nil then base, args = names.read(name) end
+    local found = choose(read, base)
+    local full = name and name:match "^%s*(.-)%s*$" or found.name
+    if found.template and not args then full = full .. "<>" end
+    local kernel = { name = full, params = read:parameters_of(found, args), module = module,
+        index = #module.kernels + 1 }
+    module.kernels[kernel.index] = kernel
+    return kernel
+end
+
+local VARIABLES <const> = 64
+
+local function new_module(text, what, check)
+    local list = lexer.tokens(text)
+    local reason = dialect.reason(list)
+    local file, line = place_of(text)
+    local module = { source = text, what = what, file = file, line = line, check = check,
+        reason = reason, half = dialect.uses_half(list), read = {}, built = {}, values = {},
+        kernels = {}, shared = 0 }
+    if reason then module.cxx = true end
+    local read = read_as(module, module.cxx or false)
+    module.globals = table.move(read.globals, 1, math.min(#read.globals, VARIABLES), 1, {})
+    return module, read
 end
 
 local function kernel(text, name, check)
-    local read = prototype.read(text, "cuda.kernel")
-    local found = choose(read, name)
-    local file, line = place_of(text)
-    local k = { name = found.name, params = found.params, read = read, source = text,
-        file = file, line = line, check = check, built = {}, shared = 0 }
-    build(k, check)
-    return object(k)
+    local module, read = new_module(text, "cuda.kernel", check)
+    local k = add_kernel(module, read, name)
+    module.name = k.name
+    build(module, check)
+    return kernel_object(k)
 end
 
-return { kernel = kernel }
+-- ---- several kernels of a text ----
+
+local function list_of(module)
+    local list = {}
+    for k, kernel in ipairs(module.kernels) do list[k] = kernel.name end
+    return #list > 0 and table.concat(list, ", ") or "none"
+end
+
+local function kernel_of(module, name)
+    for _, k in ipairs(module.kernels) do
+        if k.name == name then return kernel_object(k) end
+    end
+    fail("module: it has no kernel '%s' (it has %s); those of templates are listed as in \z
+        cuda.module(source, {'scale<float>'})", tostring(name), list_of(module))
+end
+
+local function shown_module(module)
+    local list = {}
+    for i, v in ipairs(module.globals) do list[i] = v.name end
+    return ("module of kernels %s; variables: %s"):format(list_of(module),
+        #list > 0 and table.concat(list, ", ") or "none")
+end
+
+-- The names of templates' kernels that cuda.module is given.
+local function names_of(given)
+    for k, name in ipairs(given or {}) do
+        if type(name) ~= "string" then
+            fail("cuda.module: argument 'names', entry %d: expected text, as 'f<float>', got %s", k,
+                type(name))
+        end
+    end
+    return given or {}
+end
+
+local function module(text, given, check)
+    given = names_of(given)
+    local m, read = new_module(text, "cuda.module", check)
+    for _, k in ipairs(read.kernels) do
+        if not k.template then add_kernel(m, read, k.name) end
+    end
+    for _, name in ipairs(given) do add_kernel(m, read, name) end
+    if #m.kernels == 0 then fail("cuda.module: the text has no __global__ function with a body") end
+    m.name = m.kernels[1].name
+    build(m, check)
+    return object(m, "module", { kernel = kernel_of, global = global }, shown_module)
+end
+
+return { kernel = kernel, module = module }

@@ -69,6 +69,7 @@ S.calls = {
     ["g.elementwise"] = "'T x', 'T z', 'z = x'", ["g.reduction"] = "'T x', 'T y', 'x', 'a + b'",
     ["g.promote_types"] = "'f16', 'f32'",
     ["cuda.kernel"] = "'__global__ void f(float *x) { }'",
+    ["cuda.module"] = "'__global__ void f(float *x) { }'",
     ["g.to_dlpack"] = "f(2)", ["g.from_dlpack"] = "to_dlpack(f(2))",
     ["g.grad"] = "w:sum(), w",
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",

@@ -1,0 +1,172 @@
+/* Builds modules, texts of kernels that GCC has compiled, and has the table of their kernels. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/common/simt/runner.h"
+#include "tensor/base/error.h"
+#include "tensor/device/stream/thread.h"
+
+/* The text that stands before a kernel's, in parts: prelude.c. */
+extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
+    gp_simt_prelude_half[], gp_simt_prelude_groups[];
+
+/* No name or text of a user's is among them. */
+#define FLAGS                                                                                      \
+    " -w -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "       \
+    "-fvisibility=hidden -ftrack-macro-expansion=0 -fdiagnostics-color=never "                     \
+    "-foptimize-sibling-calls -fPIC -shared -nostdlib"
+#define CHECKED                                                                                    \
+    FLAGS " -O1 -fno-tree-sra -fsanitize=thread -g1 -gdwarf-4 --param "                            \
+          "tsan-instrument-func-entry-exit=0"
+#define UNCHECKED FLAGS " -O3 -g1 -gdwarf-4"
+#define C "-x c -std=gnu11 -fgnu89-inline"
+#define CXX "-x c++ -std=gnu++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-gnu-unique"
+static const char *const flags[2][2] = {{C UNCHECKED, C CHECKED}, {CXX UNCHECKED, CXX CHECKED}};
+
+/* ---- the table ---- */
+
+enum { MOST = 4096 }; /* kernels of a program */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gp_simt_kernel *_Atomic table[MOST];
+static int count;
+
+gp_simt_kernel *gp_simt_kernel_of(int64_t number) {
+    return number >= 0 && number < MOST ? table[number] : NULL;
+}
+int64_t gp_simt_number(const gp_simt_kernel *k) { return k->number; }
+const gp_simt_source *gp_simt_source_of(const gp_simt_kernel *k) { return &k->source; }
+gp_simt_module *gp_simt_module_of(const gp_simt_kernel *k) { return k->module; }
+size_t gp_simt_static_shared(const gp_simt_module *m) {
+    size_t n = 0;
+    for (int i = 0; i < m->symbols.n; i++)
+        if (m->symbols.row[i].shared && !m->symbols.row[i].guard) n += m->symbols.row[i].size;
+    return n;
+}
+char *gp_simt_global(const gp_simt_module *m, int i, size_t *bytes) {
+    *bytes = m->bytes[i];
+    return m->global[i];
+}
+bool gp_simt_constant(const gp_simt_module *m, int i) { return m->constants >> i & 1; }
+
+static bool add(gp_simt_kernel *k) {
+    gp_lock(&lock);
+    bool fits = count < MOST;
+    if (fits) table[k->number = count++] = k;
+    gp_unlock(&lock);
+    return fits || gp_fail("cuda.kernel: a program may have %d kernels", MOST);
+}
+
+/* ---- building ---- */
+
+static bool has(const gp_simt_text *t, const char *word) { return strstr(t->text, word); }
+
+/* Everything that the compiler reads. */
+static char *whole_text(const gp_simt_text *t) {
+    size_t size;
+    char *text = NULL;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return gp_fail_null("out of memory");
+    bool groups = t->cxx && has(t, "cooperative_groups");
+    if (t->checked) fputs("#define GP_CHECKED\n", f);
+    if (has(t, "atomic")) fputs("#define GP_USES_ATOMICS\n", f);
+    if (groups || has(t, "_sync") || has(t, "__syncwarp") || has(t, "__activemask"))
+        fputs("#define GP_USES_WARPS\n", f);
+    fputs(gp_simt_prelude, f);
+    fputs(t->cxx ? gp_simt_prelude_cxx : gp_simt_prelude_c, f);
+    if (t->half) fputs(gp_simt_prelude_half, f);
+    if (groups) fputs(gp_simt_prelude_groups, f);
+    fputs(t->text, f);
+    int bad = ferror(f);
+    if (!fclose(f) && !bad) return text;
+    free(text);
+    return gp_fail_null("out of memory");
+}
+
+/* No compiler was started, or found: says why. */
+static gp_simt_outcome not_begun(const gp_simt_text *t, const char *why) {
+    if (t->only_found) return GP_SIMT_ABSENT;
+    const char *compiler = t->cxx ? "g++" : "gcc";
+    gp_fail("%s: it cannot be compiled, which %s does (package %s): %s", t->name,
+            t->cxx ? "GCC's C++ compiler" : "GCC", compiler,
+            why ? why : "two compilers are at work");
+    return GP_SIMT_FAILED;
+}
+
+static gp_object *compile(const gp_simt_text *t, gp_simt_outcome *outcome) {
+    char *text = whole_text(t);
+    const char *why = NULL;
+    gp_object_own how = {text, flags[t->cxx][t->checked], t->cxx, t->only_found};
+    gp_object *o = text ? gp_object_begin_own(&how, &why) : NULL;
+    *outcome = GP_SIMT_FAILED;
+    if (!o && text) *outcome = not_begun(t, why);
+    free(text);
+    if (!o) return NULL;
+    gp_object_state state = gp_object_poll(o, true);
+    if (state == GP_OBJECT_READY) return o;
+    if (state == GP_OBJECT_FAILED) *outcome = GP_SIMT_REFUSED, gp_fail("%s", gp_object_log(o));
+    else gp_fail("interrupted");
+    gp_object_free(o);
+    return NULL;
+}
+
+/* Sets *to to the object's function of that name and number, as in gp_entry_2. */
+static bool find(const gp_simt_module *m, const char *name, int i, void **to) {
+    char text[40];
+    snprintf(text, sizeof text, "%s_%d", name, i);
+    return (*to = gp_object_symbol(m->object, text)) ||
+           gp_fail("the compiled kernel lacks %s", text);
+}
+
+static bool find_globals(gp_simt_module *m) {
+    for (int i = 0; i < m->nglobals; i++) {
+        void *(*get)(unsigned long *n);
+        unsigned long n;
+        if (!find(m, "gp_global", i, (void **)&get)) return false;
+        m->global[i] = get(&n), m->bytes[i] = n;
+    }
+    return true;
+}
+
+/* Reads what the object's file says of itself, and opens it. */
+static bool open_module(gp_simt_module *m) {
+    size_t n;
+    Dl_info info;
+    char *bytes = gp_object_read(m->object, &n);
+    if (!bytes) return gp_fail("the compiled kernel has gone");
+    gp_simt_read_elf(bytes, n, &m->lines, &m->symbols);
+    free(bytes);
+    void (*open)(const gp_simt_calls *);
+    *(void **)&open = gp_object_symbol(m->object, "gp_simt_open");
+    *(void **)&m->begin = gp_object_symbol(m->object, "gp_simt_begin");
+    if (!open || !m->begin || !dladdr(*(void **)&open, &info))
+        return gp_fail("the compiled kernel lacks a function");
+    m->base = info.dli_fbase;
+    open(&gp_runner_calls);
+    return find_globals(m);
+}
+
+gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome) {
+    gp_simt_module *m = calloc(1, sizeof *m);
+    *outcome = GP_SIMT_FAILED;
+    if (!m) return gp_fail_null("out of memory");
+    m->file = t->file, m->line = t->line, m->checked = t->checked;
+    m->nglobals = t->nglobals, m->constants = t->constants;
+    pthread_mutex_init(&m->lock, NULL);
+    if ((m->object = compile(t, outcome)) && open_module(m)) return *outcome = GP_SIMT_BUILT, m;
+    gp_object_free(m->object);
+    free(m->lines.row);
+    free(m->symbols.row);
+    free(m);
+    return NULL;
+}
+
+gp_simt_kernel *gp_simt_add(gp_simt_module *m, int i, const gp_simt_source *s) {
+    gp_simt_kernel *k = calloc(1, sizeof *k);
+    if (!k) return gp_fail_null("out of memory");
+    k->source = *s, k->module = m;
+    if (find(m, "gp_entry", i, (void **)&k->entry) && add(k)) return k;
+    free(k);
+    return NULL;
+}

@@ -236,6 +236,16 @@ static bool whole(void *ctx, const char *text) {
     return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE;
 }
 
+/* Whether the history is suggested: unless the global _SUGGEST is false. */
+static bool suggests(void *ctx) {
+    lua_State *L = ctx;
+    lua_pushglobaltable(L);
+    lua_pushliteral(L, "_SUGGEST");
+    bool off = lua_rawget(L, -2) == LUA_TBOOLEAN && !lua_toboolean(L, -1);
+    lua_pop(L, 2);
+    return !off;
+}
+
 static int l_constants(lua_State *L) { return gp_shell_delegate(L, "constants"); }
 
 /* Notes what is Lua in the text at index 1 and means something else in Python: its constants, which
@@ -350,7 +360,8 @@ void gp_repl(lua_State *L) {
     int status = LUA_OK;
     gp_line r;
     gp_interrupt_idle();
-    const gp_line_hooks hooks = {.ctx = L, .complete = whole, .suggest = gp_complete};
+    const gp_line_hooks hooks = {
+        .ctx = L, .complete = whole, .suggest = gp_complete, .grey = suggests};
     gp_line_open(&hooks);
     gp_lua_at_prompt = true;
     gp_shell_watch_globals(L);

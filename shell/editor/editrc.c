@@ -62,9 +62,9 @@ void gp_editrc_mode(EditLine *el, bool vi) {
                                            {"\\033n", "gpush-down"},
                                            {"\\033N", "gpush-down"},
                                            {"\\033[3~", "ed-delete-next-char"},
-                                           {"\\033[1;5C", "em-next-word"},
+                                           {"\\033[1;5C", "gpush-word"},
                                            {"\\033[1;5D", "ed-prev-word"},
-                                           {"\\033[1;3C", "em-next-word"},
+                                           {"\\033[1;3C", "gpush-word"},
                                            {"\\033[1;3D", "ed-prev-word"}};
     for (size_t i = 0; vi && i < sizeof command / sizeof *command; i++)
         el_set(el, EL_BIND, "-a", command[i][0], command[i][1], NULL);

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool word_char(char c) { return isalnum((unsigned char)c) || c == '_' || (c & 0x80); }
+bool gp_highlight_in_word(char c) { return isalnum((unsigned char)c) || c == '_' || (c & 0x80); }
 
 static bool is_word(const char *s, size_t n, const char *const *list) {
     for (; *list; list++)
@@ -56,7 +56,7 @@ static size_t word(const char *s, size_t n, gp_style *style) {
         "in",  "local", "not", "or",   "repeat", "return", "then", "until",    "while", NULL};
     static const char *const constants[] = {"nil", "true", "false", NULL};
     size_t i = 0;
-    while (i < n && word_char(s[i])) i++;
+    while (i < n && gp_highlight_in_word(s[i])) i++;
     if (is_word(s, i, keywords)) *style = GP_STYLE_KEYWORD;
     else if (is_word(s, i, constants)) *style = GP_STYLE_CONSTANT;
     return i;
@@ -81,7 +81,7 @@ size_t gp_highlight_token(const char *text, size_t n, gp_style *style) {
         *style = GP_STYLE_NUMBER;
         return number(text, n);
     }
-    if (word_char(*text)) return word(text, n, style);
+    if (gp_highlight_in_word(*text)) return word(text, n, style);
     return 1;
 }
 

@@ -12,10 +12,14 @@ typedef enum gp_style {
     GP_STYLE_NUMBER,
     GP_STYLE_STRING,
     GP_STYLE_COMMENT,
-    GP_STYLE_COMMAND, /* not Lua, but a command of the prompt: :time, ?conv2d, !ls */
-    GP_STYLE_BRACKET, /* the pair of brackets at the cursor */
+    GP_STYLE_COMMAND,   /* not Lua, but a command of the prompt: :time, ?conv2d, !ls */
+    GP_STYLE_BRACKET,   /* the pair of brackets at the cursor */
+    GP_STYLE_SUGGESTED, /* not typed, but what the history has after it */
     GP_STYLES
 } gp_style;
+
+/* Whether c is a letter, a digit or _, or part of a character beyond ASCII. */
+bool gp_highlight_in_word(char c);
 
 /* The token that starts at text[0], n > 0 bytes: its length (at least 1) and, if not NULL, its
  * style. A string or a long comment that does not end extends to the end of the text. */

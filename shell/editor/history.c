@@ -1,9 +1,12 @@
 /* The history: one line of the file for each chunk, with \n for a line end and \\ for a backslash.
- * Shells append under a lock, so that none overwrites another's lines. */
+ * Shells append under a lock, so that none overwrites another's lines. A search looks at each chunk
+ * whose set of characters, kept as a mask, has all of the query's, and orders what it finds by
+ * counting sort. */
 #include "shell/editor/history.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +18,22 @@
 #include "tensor/io/file.h"
 #include "tensor/base/safe_text.h"
 
-enum { KEPT = 5000 }; /* chunks; the file is cut to that many when it holds twice as many */
+#ifndef GP_HISTORY_KEPT
+#define GP_HISTORY_KEPT 100000
+#endif
+/* chunks; the file is cut to that many when it holds twice as many */
+enum { KEPT = GP_HISTORY_KEPT };
+
+/* A chunk; mask: a bit for each character that it has, upper case as lower. */
+typedef struct entry {
+    char *text;
+    uint64_t mask;
+} entry;
 
 static struct {
-    char **chunk;
+    entry *chunk;
     int n, cap;
+    int typed;  /* the first of this session */
     int fd;     /* -1: no file */
     char *path; /* NULL: no folder for one */
     int error;  /* errno of a failure, or 0 */
@@ -43,19 +57,29 @@ static char *find_file(void) {
     return path;
 }
 
+static unsigned char fold(char c) {
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+}
+
+static uint64_t mask_of(const char *s) {
+    uint64_t mask = 0;
+    for (; *s; s++) mask |= 1ull << (fold(*s) & 63);
+    return mask;
+}
+
 /* Takes over chunk, which may be NULL. */
 static void keep(char *chunk) {
     if (!chunk) return;
     if (past.n == past.cap) {
         int cap = past.cap ? 2 * past.cap : 256;
-        char **more = realloc(past.chunk, (size_t)cap * sizeof *more);
+        entry *more = realloc(past.chunk, (size_t)cap * sizeof *more);
         if (!more) {
             free(chunk);
             return;
         }
         past.chunk = more, past.cap = cap;
     }
-    past.chunk[past.n++] = chunk;
+    past.chunk[past.n++] = (entry){chunk, mask_of(chunk)};
 }
 
 /* Converts n bytes of the file to a chunk, malloc'ed. */
@@ -101,7 +125,7 @@ static void read_chunks(const char *text, size_t n) {
 }
 
 static void drop_oldest(int n) {
-    for (int i = 0; i < n; i++) free(past.chunk[i]);
+    for (int i = 0; i < n; i++) free(past.chunk[i].text);
     memmove(past.chunk, past.chunk + n, (size_t)(past.n - n) * sizeof *past.chunk);
     past.n -= n;
 }
@@ -162,7 +186,7 @@ static void cut_back(void) {
     if (!gp_outfile_begin(&o, "history", past.path)) return;
     for (int i = 0; i < past.n; i++) {
         size_t n;
-        char *line = encode(past.chunk[i], &n);
+        char *line = encode(past.chunk[i].text, &n);
         if (line) fwrite(line, 1, n, o.f); /* commit checks its errors */
         free(line);
     }
@@ -186,12 +210,13 @@ void gp_history_open(void) {
     if (text) read_chunks(text, n);
     free(text);
     if (past.n > 2 * KEPT) cut_back();
+    past.typed = past.n;
     flock(past.fd, LOCK_UN);
 }
 
 void gp_history_add(const char *chunk) {
     if (!*chunk || *chunk == ' ' || !chunk[strspn(chunk, " \t\n")]) return;
-    if (past.n && !strcmp(past.chunk[past.n - 1], chunk)) return;
+    if (past.n && !strcmp(past.chunk[past.n - 1].text, chunk)) return;
     keep(strdup(chunk));
     if (past.fd >= 0) {
         lock();
@@ -208,20 +233,90 @@ void gp_history_add(const char *chunk) {
 int gp_history_error(const char **path) { return *path = past.path, past.error; }
 
 int gp_history_count(void) { return past.n; }
-const char *gp_history_get(int i) { return past.chunk[i]; }
+const char *gp_history_get(int i) { return past.chunk[i].text; }
 
-int gp_history_find(int before, int step, const char *text, int n, bool anywhere,
-                    const char *not_this) {
+int gp_history_find(int before, int step, const char *text, size_t n, const char *not_this) {
     for (int i = before + step; i >= 0 && i < past.n; i += step) {
-        const char *chunk = past.chunk[i];
-        bool fits = anywhere ? strstr(chunk, text) != NULL : !strncmp(chunk, text, (size_t)n);
-        if (fits && !(not_this && !strcmp(chunk, not_this))) return i;
+        const char *chunk = past.chunk[i].text;
+        if (!strncmp(chunk, text, n) && !(not_this && !strcmp(chunk, not_this))) return i;
     }
     return -1;
 }
 
+/* ---- Searching ---- */
+
+enum { MOST_GAPS = 63, RANKS = 2 * (MOST_GAPS + 1) };
+
+/* A query: its n characters, in lower case unless it has one in upper case. */
+typedef struct query {
+    const char *text;
+    size_t n;
+    uint64_t mask;
+    bool exact; /* upper and lower case differ */
+} query;
+
+static bool same(const query *q, char typed, char c) {
+    return typed == (q->exact ? c : (char)fold(c));
+}
+
+/* Whether the chunk has the query as one piece. */
+static bool has(const query *q, const char *s) {
+    for (; *s; s++) {
+        size_t i = 0;
+        while (i < q->n && same(q, q->text[i], s[i])) i++;
+        if (i == q->n) return true;
+    }
+    return false;
+}
+
+/* How many other characters stand between the query's, in order: 0 where it is one piece, -1 where
+ * the chunk does not have them all. From the first place where all have come it goes back to the
+ * nearest start, as fzf's first algorithm does. */
+static int gaps(const query *q, const char *s) {
+    if (has(q, s)) return 0;
+    size_t i = 0, end = 0, start;
+    for (; s[end] && i < q->n; end++)
+        if (same(q, q->text[i], s[end])) i++;
+    if (i < q->n) return -1;
+    for (start = end; i; start--)
+        if (same(q, q->text[i - 1], s[start - 1])) i--;
+    size_t between = end - start - q->n;
+    return between > MOST_GAPS ? MOST_GAPS : (int)between;
+}
+
+/* The rank of chunk i, 0 the best, or -1: by gaps, this session's before others of as many. */
+static int rank(const query *q, int i) {
+    if (q->mask & ~past.chunk[i].mask) return -1;
+    int between = gaps(q, past.chunk[i].text);
+    return between < 0 ? -1 : 2 * between + (i < past.typed);
+}
+
+static query read_query(const char *text) {
+    query q = {.text = text, .n = strlen(text), .mask = mask_of(text)};
+    for (const char *c = text; *c; c++) q.exact |= (char)fold(*c) != *c;
+    return q;
+}
+
+int gp_history_search(const char *text, int **order) {
+    query q = read_query(text);
+    int first[RANKS + 1] = {0};
+    signed char *ranks = q.n && past.n ? malloc((size_t)past.n) : NULL;
+    *order = NULL;
+    for (int i = 0; ranks && i < past.n; i++) {
+        ranks[i] = (signed char)rank(&q, i);
+        if (ranks[i] >= 0) first[ranks[i] + 1]++;
+    }
+    for (int r = 0; r < RANKS; r++) first[r + 1] += first[r];
+    int n = first[RANKS];
+    *order = n ? malloc((size_t)n * sizeof **order) : NULL;
+    for (int i = past.n - 1; *order && i >= 0; i--)
+        if (ranks[i] >= 0) (*order)[first[ranks[i]]++] = i;
+    free(ranks);
+    return *order ? n : 0;
+}
+
 void gp_history_close(void) {
-    for (int i = 0; i < past.n; i++) free(past.chunk[i]);
+    for (int i = 0; i < past.n; i++) free(past.chunk[i].text);
     free(past.chunk);
     free(past.path);
     if (past.fd >= 0) close(past.fd);

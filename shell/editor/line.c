@@ -3,6 +3,7 @@
 #include "shell/editor/line.h"
 
 #include "shell/editor/grapheme.h"
+#include "shell/editor/highlight.h"
 #include "shell/editor/edit.h"
 #include "shell/editor/editrc.h"
 #include "shell/editor/history.h"
@@ -10,6 +11,7 @@
 #include "shell/editor/render.h"
 #include "shell/editor/plain.h"
 #include "shell/editor/screen.h"
+#include "shell/editor/search.h"
 #include "shell/shell.h"
 
 #include <histedit.h>
@@ -29,8 +31,10 @@ static struct {
     int recalled;         /* index in the history of the chunk shown */
     char *prefix, *typed; /* the prefix of those shown; the text before */
     char *shown;
-    bool fresh;     /* the prompt was just drawn */
-    bool searching; /* keys go to the query */
+    bool grey;         /* the history is suggested */
+    const char *chunk; /* whose rest was shown last, or NULL */
+    bool fresh;        /* the prompt was just drawn */
+    bool searching;    /* keys go to the query */
 } editor;
 
 static unsigned char replace(const char *text, size_t cursor) {
@@ -46,6 +50,49 @@ static unsigned char replace_edit(gp_edit e) {
     replace(e.text, e.cursor);
     free(e.text);
     return CC_NORM;
+}
+
+/* ---- Suggestions ---- */
+
+/* Shows the rest of the newest chunk that begins with the text, if the cursor is at its end. */
+static bool suggest_rest(void) {
+    size_t cursor;
+    const char *text = gp_text_get(&cursor);
+    editor.chunk = NULL;
+    if (!editor.grey || editor.searching || !cursor || text[cursor]) return false;
+    int i = gp_history_find(gp_history_count(), -1, text, cursor, text);
+    if (i < 0 || !gp_picture_suggest(gp_history_get(i) + cursor)) return false;
+    editor.chunk = gp_history_get(i);
+    return true;
+}
+
+/* What was shown behind the text, which is unchanged, or NULL. */
+static const char *shown_rest(void) {
+    size_t cursor;
+    const char *text = gp_text_get(&cursor);
+    bool same = editor.chunk && !text[cursor] && !strncmp(editor.chunk, text, cursor);
+    return same ? editor.chunk + cursor : NULL;
+}
+
+/* The length of the first word of text, with what is before it that belongs to none. */
+static size_t word(const char *text) {
+    size_t n = 0;
+    while (text[n] && !gp_highlight_in_word(text[n])) n++;
+    while (gp_highlight_in_word(text[n])) n++;
+    return n;
+}
+
+/* Inserts what is suggested, or its first word; false where nothing is. */
+static bool take_rest(bool one_word) {
+    const char *rest = shown_rest();
+    char *text = rest ? strndup(rest, (one_word ? word : strlen)(rest)) : NULL;
+    editor.chunk = NULL;
+    if (!text) return false;
+    gp_picture_erase();
+    gp_text_insert(text);
+    gp_picture_redraw();
+    free(text);
+    return true;
 }
 
 /* ---- Keys ---- */
@@ -68,6 +115,7 @@ static bool move(wchar_t key) {
     size_t cursor;
     const char *text = gp_text_get(&cursor);
     bool more = text[cursor];
+    if ((key == GP_KEY_RIGHT || key == GP_KEY_END) && take_rest(false)) return true;
     gp_picture_erase();
     if (key == GP_KEY_LEFT && cursor) el_cursor(gp_picture.el, -1);
     if ((key == GP_KEY_RIGHT || key == GP_KEY_DELETE) && more) el_cursor(gp_picture.el, 1);
@@ -113,9 +161,13 @@ static int on_key(EditLine *el, wchar_t *key) {
             fputs(gp_paste_on, stdout), editor.fresh = false;
         }
         gp_picture.painted = false;
-        if (!gp_key_pending() && !gp_picture.hold) gp_picture_paint(true);
+        bool idle = !gp_key_pending() && !gp_picture.hold;
+        if (idle) gp_picture_paint(true);
+        bool grey = idle && suggest_rest();
         gp_picture.hold = false;
-        if (!gp_key_read(key, gp_picture_resize)) return 0;
+        bool got = gp_key_read(key, gp_picture_resize);
+        if (grey) gp_picture_unsuggest();
+        if (!got) return 0;
         if (*key == GP_KEY_PASTE) paste();
         else if (!move(*key) && !join(*key)) break;
     }
@@ -178,8 +230,24 @@ static unsigned char on_home(EditLine *el, int ch) {
 
 static unsigned char on_end(EditLine *el, int ch) {
     size_t cursor;
+    if (take_rest(false)) return CC_NORM;
     const char *text = gp_text_get(&cursor);
     gp_text_go(gp_edit_line_end(text, cursor));
+    return CC_CURSOR;
+}
+
+static unsigned char on_right(EditLine *el, int ch) {
+    if (take_rest(false)) return CC_NORM;
+    el_cursor(el, 1);
+    return CC_CURSOR;
+}
+
+/* To the end of the next word. */
+static unsigned char on_word(EditLine *el, int ch) {
+    size_t cursor;
+    if (take_rest(true)) return CC_NORM;
+    const char *text = gp_text_get(&cursor);
+    gp_text_go(cursor + word(text + cursor));
     return CC_CURSOR;
 }
 
@@ -198,8 +266,7 @@ static unsigned char recall(int step) {
         keep(&editor.typed, strdup(text));
     }
     if (!editor.prefix || !editor.typed) return CC_NORM;
-    int i = gp_history_find(editor.recalled, step, editor.prefix, (int)strlen(editor.prefix), false,
-                            text);
+    int i = gp_history_find(editor.recalled, step, editor.prefix, strlen(editor.prefix), text);
     if (i < 0 && (step < 0 || editor.recalled == gp_history_count())) return CC_NORM;
     const char *to = i < 0 ? editor.typed : gp_history_get(i);
     editor.recalled = i < 0 ? gp_history_count() : i;
@@ -266,42 +333,25 @@ static unsigned char on_tab(EditLine *el, int ch) {
 
 /* ---- Searching the history ---- */
 
-/* Shows chunk i of the history, or text where i is -1, after a prompt with the query. */
-static void show_search(char prompt[200], const char *query, int i, const char *text) {
-    gp_picture_erase();
-    snprintf(prompt, 200, "(search: %s) ", query);
-    gp_picture.prompt = prompt;
-    if (i >= 0 && i < gp_history_count()) text = gp_history_get(i);
-    gp_text_set(text, strlen(text));
-    gp_picture_redraw();
+/* A key of the search. */
+static bool search_key(wchar_t *key) {
+    editor.searching = true;
+    int got = on_key(gp_picture.el, key);
+    editor.searching = false;
+    return got == 1;
 }
 
-/* Handles a key of the search: Ctrl-R and Ctrl-S move to older and newer matches, Ctrl-G and Ctrl-C
+/* Handles a key of the search: Ctrl-R and Ctrl-S move to the next match and back, Ctrl-G and Ctrl-C
  * restore the old text; any other key goes to the text found. */
 static unsigned char on_search(EditLine *el, int ch) {
-    enum { NEWER = 'S' & 31, OLDER = 'R' & 31, GIVE_UP = 'G' & 31, INTERRUPT = 'C' & 31 };
-    char query[128] = "", prompt[200];
+    enum { GIVE_UP = 'G' & 31, INTERRUPT = 'C' & 31 };
     const char *own_prompt = gp_picture.prompt;
     size_t cursor;
     char *before = strdup(gp_text_get(&cursor));
-    int at = gp_history_count();
-    wchar_t key = GIVE_UP;
-    while (before) {
-        show_search(prompt, query, at, before);
-        editor.searching = true;
-        int got = on_key(el, &key);
-        editor.searching = false;
-        if (got != 1) break;
-        bool step = key == OLDER || key == NEWER;
-        if (!step && !gp_edit_query(query, key)) break;
-        int from = step ? at : gp_history_count();
-        int found =
-            *query ? gp_history_find(from, key == NEWER ? 1 : -1, query, 0, true, NULL) : -1;
-        if (found >= 0) at = found;
-    }
-    gp_picture_erase();
+    if (!before) return CC_NORM;
+    wchar_t key = gp_search(before, search_key);
     gp_picture.prompt = own_prompt;
-    if (before && (key == GIVE_UP || key == INTERRUPT)) gp_text_set(before, cursor);
+    if (key == GIVE_UP || key == INTERRUPT) gp_text_set(before, cursor);
     else if (key > 0 && key < 128) gp_key_unread((char)key);
     gp_picture_redraw();
     free(before);
@@ -327,6 +377,8 @@ static const struct {
     {"gpush-down", "Line below, then newer chunks", {"\\035", "^N"}, on_down},
     {"gpush-line-start", "Start of the line", {"^A", "\\033[H", "\\033OH", "\\033[1~"}, on_home},
     {"gpush-line-end", "End of the line", {"^E", "\\033[F", "\\033OF", "\\033[4~"}, on_end},
+    {"gpush-right", "Next character", {"^F", "\\033[C", "\\033OC"}, on_right},
+    {"gpush-word", "Next word", {"\\033f", "\\033F"}, on_word},
 };
 
 static void bind_key(const char *key, const char *name) {
@@ -384,6 +436,8 @@ static void accept_line(void) {
 static gp_line edit(const char *prompt, char **line) {
     int n;
     gp_picture.prompt = prompt;
+    editor.chunk = NULL;
+    editor.grey = editor.hooks.grey && editor.hooks.grey(editor.hooks.ctx);
     editor.result = GP_LINE_END;
     editor.accepted = NULL;
     keep(&editor.shown, NULL);

@@ -14,6 +14,8 @@ typedef struct gp_line_hooks {
     void *ctx;
     bool (*complete)(void *ctx, const char *text); /* whether the chunk needs no further line */
     void (*suggest)(void *ctx, const char *text, size_t cursor, gp_choices *out);
+    bool (*grey)(
+        void *ctx); /* whether the history is suggested as one types; asked for each chunk */
 } gp_line_hooks;
 
 /* Starts the editor if standard input and output are a terminal that it can control; otherwise

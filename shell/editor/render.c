@@ -168,6 +168,22 @@ void gp_picture_paint(bool pair_too) {
     fflush(stdout);
 }
 
+/* In the rest of the cursor's row, of which libedit assumes that it is empty. */
+bool gp_picture_suggest(const char *rest) {
+    size_t cursor;
+    const char *text = get_cells(&cursor);
+    if (gp_picture.tall || !gp_screen_colour()) return false;
+    int free = gp_picture.columns - cell_of(text, cursor).col - 2; /* one for the dots */
+    size_t n = free > 0 ? gp_screen_fits(rest, free) : 0;
+    if (!n) return false;
+    printf("\0337\033[?7l%s%.*s%s%s\033[?7h\0338", gp_screen_style(GP_STYLE_SUGGESTED), (int)n,
+           rest, rest[n] ? "…" : "", gp_screen_style(GP_STYLE_PLAIN));
+    fflush(stdout);
+    return true;
+}
+
+void gp_picture_unsuggest(void) { fputs("\033[K", stdout); }
+
 /* Clears the text and moves the terminal's cursor to its start; gp_picture_redraw() follows. */
 void gp_picture_erase(void) {
     size_t cursor;

@@ -32,6 +32,11 @@ void gp_text_go(size_t to);
 void gp_picture_measure(void);
 /* Paints it in colour; pair: with matching brackets marked. */
 void gp_picture_paint(bool pair);
+/* Shows rest, of one or more lines, in grey after the cursor, which is at the text's end: what fits
+ * into the row. false: nothing is shown, as without colours. Before libedit gets a key,
+ * gp_picture_unsuggest takes it away. */
+bool gp_picture_suggest(const char *rest);
+void gp_picture_unsuggest(void);
 /* Corrects libedit's view of the screen before a key goes to it. */
 void gp_picture_settle(void);
 /* The same after it. */

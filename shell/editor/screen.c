@@ -30,7 +30,8 @@ const char *gp_screen_style(int style) {
         [GP_STYLE_PLAIN] = "\033[0m",       [GP_STYLE_KEYWORD] = "\033[0;35m",
         [GP_STYLE_CONSTANT] = "\033[0;36m", [GP_STYLE_NUMBER] = "\033[0;36m",
         [GP_STYLE_STRING] = "\033[0;32m",   [GP_STYLE_COMMENT] = "\033[0;2m",
-        [GP_STYLE_COMMAND] = "\033[0;34m",  [GP_STYLE_BRACKET] = "\033[0;1;4m"};
+        [GP_STYLE_COMMAND] = "\033[0;34m",  [GP_STYLE_BRACKET] = "\033[0;1;4m",
+        [GP_STYLE_SUGGESTED] = "\033[0;90m"};
     return gp_screen_colour() ? codes[style] : "";
 }
 
@@ -106,6 +107,15 @@ void gp_screen_move(FILE *out, gp_spot from, gp_spot to) {
     if (to.row > from.row) fprintf(out, "\033[%dB", to.row - from.row);
     fputc('\r', out);
     if (to.col) fprintf(out, "\033[%dC", to.col);
+}
+
+size_t gp_screen_fits(const char *s, int columns) {
+    size_t i = 0, len;
+    for (int w; (unsigned char)s[i] >= ' ' && s[i] != 127; i += len, columns -= w) {
+        len = character(s + i, &w);
+        if (w > columns) break;
+    }
+    return i;
 }
 
 /* The width of the character at s, and in *as what to send to the terminal, NULL for itself. */

@@ -23,6 +23,8 @@ gp_spot gp_screen_at(const char *prompt, const char *text, size_t pos, int colum
 
 /* The number of columns that the text takes on one line. */
 int gp_screen_width(const char *text);
+/* How many bytes of s fit into that many columns, up to its first control character. */
+size_t gp_screen_fits(const char *s, int columns);
 /* Rows and columns of the terminal on standard output; 24 and 80 where unknown. */
 void gp_screen_size(int *rows, int *columns);
 int gp_screen_columns(void);

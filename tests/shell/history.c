@@ -6,9 +6,15 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#define GP_HISTORY_KEPT 5000 /* so that 40 rounds fill the file beyond it in seconds */
 // NOLINTNEXTLINE(bugprone-suspicious-include): the tests link the core, not the shell
 #include "shell/editor/history.c"
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SLOWER = 20 }; /* a sanitizer's code is */
+#else
+enum { SLOWER = 1 };
+#endif
 enum { WIDE = 300 }; /* bytes of a chunk */
 
 static char file[300];
@@ -51,6 +57,71 @@ static pid_t shell(int from) {
 }
 
 static void wait_us(long us) { nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL); }
+
+/* The texts found, joined by '|'. */
+static const char *searched(const char *query) {
+    static char text[400];
+    int *order, n = gp_history_search(query, &order);
+    *text = 0;
+    for (int i = 0; i < n; i++) {
+        strcat(text, i ? "|" : "");
+        strcat(text, gp_history_get(order[i]));
+    }
+    free(order);
+    return text;
+}
+
+static void search_order(void) {
+    static const char *const queries[][2] = {
+        {"sum", "x:sum()|SUM = 2|s = u + m"}, /* the session's, the other's, with gaps */
+        {"SUM", "SUM = 2"},
+        {"su", "x:sum()|SUM = 2|s = u + m"},
+        {"mus", ""},
+        {"", ""},
+        {"a ", "a long line|a = 1"},
+        {"an", "a long line"},
+        {"in", "a long line"}};
+    FILE *f = fopen(file, "we");
+    fputs("SUM = 2\ns = u + m\na = 1\n", f);
+    fclose(f);
+    gp_history_open();
+    gp_history_add("x:sum()");
+    gp_history_add("a long line");
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        tap_ok(!strcmp(searched(queries[i][0]), queries[i][1]), "search for '%s': %s",
+               queries[i][0], searched(queries[i][0]));
+    gp_history_close();
+}
+
+static double processor_ms(void) { return 1e3 * (double)clock() / CLOCKS_PER_SEC; }
+
+/* What a key costs at most, of some queries typed letter by letter, and of a suggestion. */
+static void search_time(void) {
+    static const char *const queries[] = {"loss", "xmatmul(y)", "zzzz", "step:backward 99999"};
+    enum { BLOCKS = 100000 };
+    double most = 0, begin;
+    FILE *f = fopen(file, "we");
+    for (int i = 0; i < BLOCKS; i++)
+        fprintf(f, "loss = model(x%d):matmul(y):relu():sum() / %d -- step %d\n", i % 97, i, i / 97);
+    fclose(f);
+    gp_history_open();
+    for (size_t q = 0; q < sizeof queries / sizeof *queries; q++)
+        for (size_t n = 1; n <= strlen(queries[q]); n++) {
+            char part[32] = "";
+            memcpy(part, queries[q], n);
+            int *order;
+            begin = processor_ms();
+            gp_history_search(part, &order);
+            if (processor_ms() - begin > most) most = processor_ms() - begin;
+            free(order);
+        }
+    begin = processor_ms();
+    gp_history_find(gp_history_count(), -1, "loss = model(x97", 16, NULL);
+    double find = processor_ms() - begin;
+    tap_ok(most < 10 * SLOWER && find < 10 * SLOWER,
+           "100,000 blocks: a key of a search takes %.1f ms (10), a suggestion %.1f", most, find);
+    gp_history_close();
+}
 
 int main(void) {
     char dir[] = "/tmp/gpush-history.XXXXXX", command[100];
@@ -100,6 +171,9 @@ int main(void) {
     gp_history_add(chunk(1));
     tap_ok(count() == KEPT + 1, "a shell appends to the file that replaced its own: %d", count());
     gp_history_close();
+
+    search_order();
+    search_time();
     snprintf(command, sizeof command, "rm -r %s", dir);
     if (system(command)) return 1;
     return tap_done();

@@ -6,7 +6,7 @@ build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
 . "$root/tests/support/screen.sh"
 gpush="$build/gpush -i $HOME/clear.lua"
-echo 'io.write "\27[2J\27[H"' >"$HOME/clear.lua"
+echo '_SUGGEST = false; io.write "\27[2J\27[H"' >"$HOME/clear.lua"
 history=$HOME/.local/state/gpush/history
 mkdir -p "${history%/*}" && : >"$history" && chmod 644 "$history" # from before it was the user's alone
 
@@ -227,6 +227,39 @@ rows 5 '(search: = ) alpha = 1' "Ctrl-R again goes on"
 key C-e; type_ '0'; key Enter; ready
 enter 'alpha'
 rows 5 $'> alpha = 10\n> alpha\n10\n>' "any other key edits what was found"
+key C-r; type_ 'ap10'
+sees '(search: ap10) alpha = 10' "letters in order find it, too"
+key C-g
+
+# The history in grey behind what is typed.
+mkdir -p grey/gpush
+printf '%s\n' 'old = "of another session"' 'gamma = 3' 'for i = 1, 2 do\n    print(i)\nend' >grey/gpush/history
+grey() { type_ "$1"; colours $'\e[90m'"$2" "$3"; }
+session 40 12 "XDG_STATE_HOME=$PWD/grey"
+enter '_SUGGEST = true'; ready
+grey 'ga' 'mma = 3' "the newest chunk that begins so stands in grey behind the cursor"
+cursor_at 4,1 "which stays"
+key Right
+cursor_at 11,1 "Right takes it"
+key C-u
+grey 'gam' 'ma = 3' "it comes again"
+key C-e; type_ '3'
+rows 2 '> gamma = 33' "and End takes it"
+key C-u
+grey 'ol' 'd = "of another session"' "another session's comes, too"
+key M-f; key M-f
+cursor_at 11,1 "Alt-F takes a word"
+type_ 'x'
+rows 2 '> old = "ofx' "what differs is gone"
+key C-u
+grey 'for' ' i = 1, 2 do…' "of a block the first line is shown"
+key Right; rows 2 $'> for i = 1, 2 do\n    print(i)\nend' "and all of it is taken"
+key C-c; until_ has '^C'
+grey 'gamm' 'a = 3' "and again"
+key Left
+gone 'gamma' "nothing is suggested before the end of the text"
+key C-e Enter
+sees "global 'gamm' is nil" "Enter runs what was typed, not what is grey"
 tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
 tap_is "$(grep -c hidden "$history")" 0 "the hidden line is not in the file"
 tap_is "$(grep -cFx 'for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "$history")" 1 "a block is one entry"
@@ -245,10 +278,10 @@ rows 2 $'> function g()\n    return 9\nend' "what was written in the editor is t
 
 # A file that holds twice as many entries as are kept is cut back to the last of them.
 mkdir -p "$HOME/many/gpush"
-seq -f '-- %.0f' 10001 >"$HOME/many/gpush/history"
+seq -f "-- %.0f" 200001 >"$HOME/many/gpush/history"
 screen 60 16 "XDG_STATE_HOME=$HOME/many $gpush"
 until_ fresh
-tap_is "$(wc -l <"$HOME/many/gpush/history") $(head -n 1 "$HOME/many/gpush/history")" "5000 -- 5002" "a long history is cut back"
+tap_is "$(wc -l <"$HOME/many/gpush/history") $(head -n 1 "$HOME/many/gpush/history")" "100000 -- 100002" "a long history is cut back"
 run 'b = "x\ny"'
 tap_is "$(tail -n 1 "$HOME/many/gpush/history")" 'b = "x\\ny"' "a backslash is no line end when it is read back"
 tm kill-server

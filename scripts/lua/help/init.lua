@@ -34,7 +34,7 @@ local function function_of(f)
     return f
 end
 
--- The lines of a file, or of what was typed at the prompt (shell/editor/inputs.c).
+-- The lines of a file, or of what was typed at the prompt (shell/inputs.c).
 local function lines_of(info)
     local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
     local typed = (registry["gpush.inputs"] or {})[info.source]

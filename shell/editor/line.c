@@ -66,7 +66,7 @@ static bool suggest_rest(void) {
     return true;
 }
 
-/* What was shown behind the text, which is unchanged, or NULL. */
+/* What was shown after the text, which is unchanged, or NULL. */
 static const char *shown_rest(void) {
     size_t cursor;
     const char *text = gp_text_get(&cursor);

@@ -1,4 +1,4 @@
-/* The search of the history: each key narrows the query, and the text found stands behind it. */
+/* The search of the history: each key narrows the query, and the text found follows it. */
 #include "shell/editor/search.h"
 
 #include "shell/editor/edit.h"
@@ -29,7 +29,7 @@ static void step_found(found *f, int step) {
     if (i >= 0 && i < f->n) f->at = i;
 }
 
-/* Searches anew; what is shown stays where nothing has the query. */
+/* Searches again; what is shown stays where nothing has the query. */
 static void search_again(found *f, const char *query) {
     int *order, n = gp_history_search(query, &order);
     if (!n) return;

@@ -231,13 +231,13 @@ key C-r; type_ 'ap10'
 sees '(search: ap10) alpha = 10' "letters in order find it, too"
 key C-g
 
-# The history in grey behind what is typed.
+# The history in grey after what is typed.
 mkdir -p grey/gpush
 printf '%s\n' 'old = "of another session"' 'gamma = 3' 'for i = 1, 2 do\n    print(i)\nend' >grey/gpush/history
 grey() { type_ "$1"; colours $'\e[90m'"$2" "$3"; }
 session 40 12 "XDG_STATE_HOME=$PWD/grey"
 enter '_SUGGEST = true'; ready
-grey 'ga' 'mma = 3' "the newest chunk that begins so stands in grey behind the cursor"
+grey 'ga' 'mma = 3' "the newest chunk that begins so is in grey after the cursor"
 cursor_at 4,1 "which stays"
 key Right
 cursor_at 11,1 "Right takes it"

@@ -51,6 +51,16 @@ static int l_columns(lua_State *L) {
     return 1;
 }
 
+/* width(text): the columns that it takes on the user's terminal. */
+static int l_width(lua_State *L) {
+    const char *text = luaL_checkstring(L, 1);
+    locale_t users = gp_screen_locale(), old = uselocale(users ? users : LC_GLOBAL_LOCALE);
+    lua_pushinteger(L, gp_screen_width(text));
+    uselocale(old);
+    if (users) freelocale(users);
+    return 1;
+}
+
 static int l_terminal(lua_State *L) {
     lua_pushboolean(L, isatty(STDOUT_FILENO));
     return 1;
@@ -106,6 +116,7 @@ void gp_shell_push_module(lua_State *L) {
                                       {"scratch", l_scratch},
                                       {"busy", l_busy},
                                       {"columns", l_columns},
+                                      {"width", l_width},
                                       {"terminal", l_terminal},
                                       {"status", l_status},
                                       {"session", l_session},

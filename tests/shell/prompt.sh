@@ -231,6 +231,15 @@ key C-r; type_ 'ap10'
 sees '(search: ap10) alpha = 10' "letters in order find it, too"
 key C-g
 
+# A caret under the token at which Lua stopped.
+session 50 20
+enter 'x = {1, (2 + } 3)'; ready
+sees $'    1 | x = {1, (2 + } 3)\n                     ^' "a caret is under the wrong token"
+type_ 'for i = 1, 2 do'; key Enter; enter 'print("日本" = 1)'; enter 'end'; ready
+sees $'    2 | print("日本" = 1)\n                     ^' "also of a line within, after wide characters"
+enter 'y = x @ @ 3'; ready
+sees $'    1 | y = x @ @ 3\n                ^' "and after tensor syntax"
+
 # The history in grey after what is typed.
 mkdir -p grey/gpush
 printf '%s\n' 'old = "of another session"' 'gamma = 3' 'for i = 1, 2 do\n    print(i)\nend' >grey/gpush/history

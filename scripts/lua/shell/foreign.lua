@@ -317,6 +317,24 @@ function foreign.labelled(text)
 end
 
 -- The message of a syntax error with the Lua form; terminal: and with the line.
+-- The columns of line n of the text before the token at which Lua stopped with that message, or
+-- nil: the least text that gives the same message ends with that token.
+local function before_mistake(text, name, n, message)
+    local token = message:match " near '(.*)'$"
+    local line = source.line(text, n)
+    if not token or not line or #line > 500 or #text > 50000 then return end
+    local start = 0
+    for _ = 2, n do start = text:find("\n", start + 1, true) end
+    for stop = start + 1, start + #line do
+        local _, said = load(text:sub(1, stop), "=" .. name)
+        if said == message then
+            local at = stop - #token + 1
+            if at <= start or text:sub(at, stop) ~= token then return end
+            return shell.native.width(line:sub(line:find "%S" or 1, at - start - 1))
+        end
+    end
+end
+
 function foreign.syntax(message, terminal)
     local name, n = message:match "^(.-):(%d+): "
     local text = name and (source.text("=" .. name) or source.text("@" .. name))
@@ -336,7 +354,9 @@ function foreign.syntax(message, terminal)
     end
     local hint = said(message, line, table.concat(before, "\n"))
     if terminal then
+        local column = before_mistake(text, name, tonumber(n), message)
         message = ("%s\n    %d | %s"):format(message, n, line:match("^%s*(.*)$"):sub(1, 200))
+        if column then message = ("%s\n%s^"):format(message, (" "):rep(7 + #tostring(n) + column)) end
     end
     return hint and message .. "\n        " .. foreign.labelled(hint) or message
 end

@@ -314,6 +314,13 @@ static bool told(lua_State *L) {
     return shown;
 }
 
+/* A message handler: work that was queued earlier may fail where its values are printed. */
+static int l_print_failed(lua_State *L) {
+    gp_debug_keep(L, luaL_tolstring(L, 1, NULL));
+    lua_settop(L, 1);
+    return 1;
+}
+
 /* Prints all values on the stack, which may wait for a device: Ctrl-C works. */
 static void print_values(lua_State *L) {
     int n = lua_gettop(L);
@@ -324,9 +331,11 @@ static void print_values(lua_State *L) {
     luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
     lua_pushcfunction(L, gp_shell_echo);
     lua_insert(L, 1);
+    lua_pushcfunction(L, l_print_failed);
+    lua_insert(L, 1);
     gp_interrupt_begin(L, 1);
     gp_sync_echo(1);
-    int status = lua_pcall(L, n, 0, 0);
+    int status = lua_pcall(L, n, 0, 1);
     gp_sync_echo(-1);
     gp_interrupt_end(L);
     if (status != LUA_OK)
@@ -336,6 +345,8 @@ static void print_values(lua_State *L) {
 /* Runs the function on the stack, and prints its results unless its text mutes them. */
 static void run_chunk(lua_State *L) {
     size_t n;
+    const char *typed = gp_input_text(L, gp_input_name(false));
+    bool command = typed && gp_shell_is_command(typed); /* before it runs a text of its own */
     gp_shell_started();
     gp_shell_globals_begin(L);
     int status = gp_shell_call(L, 0, LUA_MULTRET);
@@ -349,6 +360,7 @@ static void run_chunk(lua_State *L) {
         const char *text = gp_input_text(L, gp_input_name(false));
         bool quiet = text && muted(text, &n);
         if (text && !gp_shell_is_command(text)) gp_shell_remember(L, text);
+        if (!command) gp_debug_release(L);
         if (!quiet) print_values(L);
         gp_shell_globals_end(L, true);
     }

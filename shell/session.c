@@ -117,6 +117,8 @@ void gp_shell_push_module(lua_State *L) {
                                       {"busy", l_busy},
                                       {"columns", l_columns},
                                       {"width", l_width},
+                                      {"ours", gp_shell_ours},
+                                      {"streams", gp_debug_streams},
                                       {"terminal", l_terminal},
                                       {"status", l_status},
                                       {"session", l_session},
@@ -157,6 +159,13 @@ static bool asks(const char *text) {
     return i == n - 1;
 }
 
+/* dbg(x:sum()): a word before brackets that end the text. */
+static bool is_dbg(const char *text) {
+    size_t n = strlen(text);
+    while (n && isspace((unsigned char)text[n - 1])) n--;
+    return n > 5 && !strncmp(text, "dbg(", 4) && text[n - 1] == ')';
+}
+
 /* Words that newcomers type to leave, or for help. */
 static bool plain_word(const char *text) {
     static const char *const words[] = {"exit", "quit", "exit()", "quit()", "help"};
@@ -170,7 +179,7 @@ static bool plain_word(const char *text) {
 bool gp_shell_is_command(const char *text) {
     if (*text == '?' || *text == '!') return true;
     if (*text == ':') return text[1] != ':';
-    return asks(text) || plain_word(text);
+    return asks(text) || plain_word(text) || is_dbg(text);
 }
 
 static int l_command(lua_State *L) {
@@ -189,6 +198,8 @@ void gp_shell_push_command(lua_State *L, const char *text) {
 
 /* ---- Values ---- */
 
+enum { LONG_STRING = 2000 }; /* bytes; as in show.lua */
+
 static bool unsafe(const char *s, size_t n) {
     char piece[GP_SAFE_MAX];
     const char *end = s + n;
@@ -197,13 +208,13 @@ static bool unsafe(const char *s, size_t n) {
     return false;
 }
 
-/* Whether scripts/lua/shell/show.lua shows the value at i: a table without a text of its own, or a
- * string that would control the terminal. */
+/* Whether scripts/lua/shell/show.lua shows the value at i: a table without a text of its own, or on
+ * a terminal a long string, or one that would control it. */
 static bool wants_show(lua_State *L, int i) {
     size_t n;
     if (lua_type(L, i) == LUA_TSTRING) {
         const char *s = lua_tolstring(L, i, &n);
-        return unsafe(s, n) && isatty(STDOUT_FILENO);
+        return isatty(STDOUT_FILENO) && (n > LONG_STRING || unsafe(s, n));
     }
     if (!lua_istable(L, i)) return false;
     if (luaL_getmetafield(L, i, "__tostring") == LUA_TNIL) return true;

@@ -43,8 +43,21 @@ void gp_shell_keep_error(const char *text);
 /* registry["gpush.attend"], for commands that run another program (attend.c). May raise. */
 void gp_shell_open_attend(lua_State *L);
 
+/* ours(source): whether gpush ships the Lua file, as a part of its library. */
+int gp_shell_ours(lua_State *L);
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
+/* ---- postmortem.c ---- */
+
+/* Where the registry has what gp_debug_keep kept. */
+#define GP_DEBUG_FRAMES "gpush.frames"
+/* In a message handler: keeps the frames that led to the error, and what devices have queued, for
+ * :debug. Waits for nothing; raises nothing. */
+void gp_debug_keep(lua_State *L, const char *message);
+void gp_debug_release(lua_State *L);
+/* streams() -> a list of {device, stream, queued, op, file, line} of streams with work. */
+int gp_debug_streams(lua_State *L);
+
 /* Appends to the message on top of the stack, a syntax error, the source line (on a terminal), and
  * the Lua form of the line if it is in another language. */
 void gp_shell_add_line(lua_State *L);

@@ -21,6 +21,11 @@ static bool ours(const char *source) {
     return n && source[0] == '@' && !strncmp(source + 1, dir, n) && source[1 + n] == '/';
 }
 
+int gp_shell_ours(lua_State *L) {
+    lua_pushboolean(L, ours(luaL_checkstring(L, 1)));
+    return 1;
+}
+
 /* ---- The source line ---- */
 
 static bool line_of_text(const char *text, int line, char out[LINE]) {
@@ -321,6 +326,7 @@ int gp_shell_traceback(lua_State *L) {
     luaL_checkstack(L, LUA_MINSTACK, NULL);
     lua_settop(L, 1);
     if (gp_lua_replace_dotted(L)) msg = lua_tostring(L, 1);
+    if (gp_lua_at_prompt) gp_debug_keep(L, msg);
     bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
     const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
     bool terminal = isatty(STDERR_FILENO);

@@ -17,13 +17,13 @@ local function fail(message, ...) shell.fail(message:format(...)) end
 -- Compiles typed text to a function: an expression, or else statements, with the input's lines. As
 -- at the prompt an expression is not a tail call, so that called functions find its line; timing
 -- must not include that.
-local function compile(text, what)
+local function compile(text, what, env)
     if text == "" then fail(":%s needs an expression or statements", what) end
     local name = native.input(text)
     local f = load((what == "timeit" and "" or "local gpush_line_ <close> = nil ") .. "return " ..
-        text .. "\n", name)
+        text .. "\n", name, "t", env or _G)
     if f then return f end
-    local g, message = load(text, name)
+    local g, message = load(text, name, "t", env or _G)
     return g or fail("%s", message)
 end
 
@@ -95,6 +95,12 @@ command("time", "expr", "the time of one run, and its value", function(text)
     return table.unpack(results, 1, results.n)
 end)
 
+local describe
+command("dbg", "expr", "a chain of calls step by step: value, times, waits", function(text)
+    local of = { compile = compile, describe = describe, seconds = seconds }
+    return require "shell.debug.chain" (text, of)
+end)
+
 command("prof", "expr", "the profile of one run as a table", function(text)
     local prof = gpush.profile.run({ lua = true }, compile(text, "prof"))
     print(prof:table { limit = 15, sort = "cpu_time_total" })
@@ -150,7 +156,7 @@ for name in ([[_G _VERSION _PROMPT _PROMPT2 arg assert collectgarbage coroutine 
     stock[name] = true
 end
 
-local function describe(v)
+function describe(v)
     if gpush.is_tensor(v) then
         local shape = table.concat(v.shape, "x")
         return ("%s %s %s, %s"):format(v.dtype, shape == "" and "scalar" or shape, v.device,
@@ -178,6 +184,13 @@ command("who", "", "your global variables", function()
         print(name .. (" "):rep(wide - #name + 2) .. describe(rawget(_G, name)))
     end
     if #names == 0 then print "none" end
+end)
+
+command("debug", "[n|expr]", "after an error: frames, variables, queued work; an expression there",
+    function(text)
+    return require "shell.debug.frames".command(text, function(expr, env)
+        return compile(expr, "debug", env)
+    end)
 end)
 
 -- ---- Files ----
@@ -382,4 +395,4 @@ local function status(host, device, n, kind)
         seconds(device), n, n == 1 and "" or "s", kind))
 end
 
-return { run = run, status = status, names = order, list = commands }
+return { run = run, status = status, describe = describe, names = order, list = commands }

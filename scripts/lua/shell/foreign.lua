@@ -356,7 +356,8 @@ function foreign.syntax(message, terminal)
     if terminal then
         local column = before_mistake(text, name, tonumber(n), message)
         message = ("%s\n    %d | %s"):format(message, n, line:match("^%s*(.*)$"):sub(1, 200))
-        if column then message = ("%s\n%s^"):format(message, (" "):rep(7 + #tostring(n) + column)) end
+        local space = column and (" "):rep(#("    | ") + 1 + #tostring(n) + column)
+        if space then message = ("%s\n%s^"):format(message, space) end
     end
     return hint and message .. "\n        " .. foreign.labelled(hint) or message
 end

@@ -45,7 +45,17 @@ local function plain_word(text)
     return v
 end
 
+-- dbg(expr) as :dbg expr, unless there is such a function.
+local function dbg(text)
+    local expr = text:match "^dbg(%b())%s*$"
+    if expr and rawget(_G, "dbg") == nil then
+        return require "shell.commands".run("dbg " .. expr:sub(2, -2))
+    end
+    return assert(load("return " .. text, "=dbg"))()
+end
+
 function shell.command(text)
+    if text:find "^dbg%(" then return dbg(text) end
     if text:find "^%s*%a+[%s();]*$" then return plain_word(text) end
     local mark, rest = text:sub(1, 1), text:sub(2)
     if mark == "?" then return ask(rest) end
@@ -71,6 +81,9 @@ function shell.line(...) return require "shell.foreign".line(...) end
 function shell.syntax(...) return require "shell.foreign".syntax(...) end
 function shell.block(text) return require "shell.foreign".block(text) end
 function shell.constants(text) require "shell.foreign".constants(text) end
+
+-- What :debug shows later of the frames that led to an error.
+function shell.keep_frames(message) return require "shell.debug.frames".keep(message) end
 
 -- What a file is that was to be run and is not Lua; see script.lua.
 function shell.script(...) return require "shell.script" (...) end

@@ -1,11 +1,11 @@
 --!plain
--- Tables as text for the prompt: on one line where they fit, otherwise indented; a table inside
--- itself is named, not followed. Reads with next and rawget only, so that none of the user's code
--- runs; tensors are described, not read.
+-- Tables and long strings as text for the prompt: on one line where they fit, otherwise indented; a
+-- table inside itself is named, not followed. Reads with next and rawget only, so that none of the
+-- user's code runs; tensors are described, not read.
 local require = ...
 local gpush, registry = require "gpush", require "registry"
 local safe = registry["gpush.safe"]
-local DEPTH, ITEMS = 6, 50
+local DEPTH, ITEMS, BYTES = 6, 50, 2000
 
 -- A string in quotes, without control characters.
 local function quoted(s)
@@ -109,4 +109,14 @@ function text(v, indent, width, seen)
     return name_of(v) .. "{\n" .. inner .. fill(parts, inner, width) .. "\n" .. indent .. "}"
 end
 
-return function(v, columns) return text(v, "", columns or 80, {}) end
+-- A long string's beginning, up to a whole character.
+local function cut(s)
+    local n = BYTES
+    while n > BYTES - 4 and (s:byte(n + 1) & 0xC0) == 0x80 do n = n - 1 end
+    return ("%s\n… and %d more bytes; print(_) shows all"):format(safe(s:sub(1, n), true), #s - n)
+end
+
+return function(v, columns)
+    if type(v) == "string" and #v > BYTES then return cut(v) end
+    return text(v, "", columns or 80, {})
+end

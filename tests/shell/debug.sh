@@ -1,0 +1,115 @@
+#!/bin/bash
+# :debug after an error: frames with their variables, expressions in one of them, and what the
+# devices had queued. :dbg of a chain; and what of a long string is shown.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${GPUSH_BUILD:-$root/build/default}
+. "$root/tests/support/tap.sh"
+
+command -v script >/dev/null || tap_skip_all "script(1) is not installed: inputs of a terminal alone have names"
+cd "$HOME" || exit 1
+
+# said LINES: what the prompt prints of them on a terminal, whose echo is left out.
+said() { printf '%s\nos.exit()\n' "$1" | TERM=dumb script -qec "stty -echo; exec $build/gpush" /dev/null | tr -d '\r' | sed 's/^\(>>* \)*//'; }
+# shows TEXT NAME: the last output has it.
+shows() { [[ $got == *"$1"* ]]; tap_ok $? "$2" "waited for: $1"$'\n'"$got"; }
+hides() { [[ $got != *"$1"* ]]; tap_ok $? "$2" "there: $1"$'\n'"$got"; }
+
+got=$(said 'up = 5
+function f(a, ...)
+    local y, k = ones(5), up
+    local y = "again"
+    return a + ones(7)
+end
+function g(n)
+    local x = ones(3, n)
+    local s = f(x, 7)
+    return s
+end
+g(4)
+:debug
+:debug 2
+:debug x:sum():item() + n
+:debug zzz.y
+:debug 1
+:debug a.shape[2] .. k .. y
+:debug 7
+up = 6
+:debug')
+shows $'1  stdin[2]:4 in ' "the innermost frame comes first"
+shows $'    a                    f32 3x4 cpu, 48 B\n    y                    "again"\n    k                    5\n    (argument 1 of ...)  7' \
+    "with its variables, of equal names the last, and further arguments"
+shows $'2  stdin[3]:3 in ' "and then the frame that called it"
+shows $'    n  4\n    x  f32 3x4 cpu, 48 B' ":debug 2 chooses that"
+shows $'\n16.0\n' "an expression is evaluated in the chosen frame"
+shows "global 'zzz'" "an error there is one as elsewhere"
+shows $'\n45again\n' "and leaves the frames as they were"
+shows 'there is no frame 7, of 3' "a frame that is none"
+shows 'no error since the last input that succeeded' "an input that succeeds lets the frames go"
+
+got=$(said 'w = randn(64, 64, {device = "sim"})
+rows = tensor({1, 99}, {device = "sim"})
+y = w:index_select(1, rows)
+y:sum()
+:debug
+:debug rows:numel()')
+shows 'sim:0  failed an op that was queued at stdin[3]:1' "the op that failed on a device"
+shows $'    w  f32 64x64 sim:0, 16.0 KiB\n' "with its inputs"
+shows $'    rows  i64 2 sim:0, 16 B\n' "all of them"
+shows $'\n2' "and expressions"
+
+got=$(said 'x = randn(64, 64, {device = "sim"})
+sync.error = true
+y = x:matmul(x); error "here"
+:debug')
+shows 'sim:0  had ' "what a device had queued"
+shows ', the last matmul (stdin[3]:1' "its last op, and the line"
+
+got=$(said 'function h(n) local big = ones(10); return zeros(n) end
+h(1 << 50)
+:debug
+:debug big')
+shows '    big  f32 10 cpu, 40 B' "without memory a frame is described"
+shows 'memory was short, so the values of the frame were not kept' "but its values are let go"
+
+# They are let go: what a frame held can be freed.
+got=$(said 'function f() local big = ones(1 << 20); error "here" end
+f()
+a = memory("cpu").in_use
+collectgarbage() collectgarbage()
+print(a - memory("cpu").in_use)')
+shows '4194304' "an input that succeeds frees what the frames held"
+
+# A chain step by step.
+got=$(said 'x = ones(8, 4, {device = "sim"})
+calls = 0
+function one(t) calls = calls + 1 return t end
+dbg(one(x):matmul(x.T):relu():sum():item())
+:dbg x["1:2, :"].shape[2]
+:dbg x:sum() + 1;
+:dbg ("a)b"):rep(3):len()
+print("calls", calls)
+:dbg x:nosuch():sum()
+function dbg(v) return "mine", v end
+dbg(3)' | sed 's/host [0-9.]* [mu]*s/host T/; s/device [0-9.]* [mu]*s (CPU-backed.*\(GPU.s\))/device T/')
+shows 'one(x)        f32 8x4 sim:0, 128 B; host T
+:matmul(x.T)  f32 8x8 sim:0, 256 B; host T, device T
+:relu()       f32 8x8 sim:0, 256 B; host T, device T
+:sum()        f32 scalar sim:0, 4 B; host T, device T
+:item()       256.0; host T, device T, waited
+256.0' "dbg shows the value, the times and the wait of each step"
+shows 'x           f32 8x4 sim:0, 128 B; host T
+["1:2, :"]  f32 2x4 sim:0, 32 B; host T' "indices are steps"
+shows 'x:sum() + 1  f32 scalar' "what is no chain is one"
+shows $'len()  9; host T\n9' "brackets in a string are none"
+shows $'calls\t1' "each step runs once"
+shows "no method or property 'nosuch'" "a step that fails ends it"
+shows $'mine\t3' "a function of that name is the user's"
+
+got=$(said '("é"):rep(1500)
+_ == ("é"):rep(1500)
+("x"):rep(2000):len()')
+shows $'é\n… and 1000 more bytes; print(_) shows all\ntrue' "of a long string the beginning is shown"
+
+got=$(printf '%s\n' 'function f() local x = 1; error "in a script" end f()' >script.lua; "$build/gpush" script.lua 2>&1)
+hides 'debug' "a script's error keeps nothing"
+tap_done

@@ -72,7 +72,7 @@ end
 return function(text, commands)
     text = text:match "^%s*(.-)[%s;]*$"
     local _ <close> = setmetatable({}, { __close = function() native.busy(false) end })
-    local results, wide, used = { n = 0 }, 0, nil
+    local results, wide, used = { n = 0 }, 0
     local steps = split(text)
     for _, step in ipairs(steps) do wide = math.max(wide, math.min(#step, 40)) end
     gpush.synchronize()

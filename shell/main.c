@@ -8,6 +8,7 @@
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "tensor/memory/hostmem.h"
+#include "tensor/base/env.h"
 #include "tensor/base/safe_text.h"
 
 #include <lauxlib.h>
@@ -380,9 +381,22 @@ static bool asks(const char *command, int argc, char **argv) {
     return argc == 2 && !strcmp(argv[1], command) && !is_script(command);
 }
 
-static void start_repl(lua_State *L) {
+/* The user's startup file, of a prompt on a terminal: an error in it is reported, and the session
+ * begins. */
+static void run_startup(lua_State *L) {
+    const char *config = gp_env_text(GP_ENV_XDG_CONFIG_HOME), *home = gp_env_text(GP_ENV_HOME);
+    bool own = config && *config == '/';
+    if (!isatty(STDIN_FILENO) || (!own && !home)) return;
+    const char *path = lua_pushfstring(L, "%s%s/gpush/startup.lua", own ? config : home,
+                                       own ? "" : "/.config");
+    if (access(path, F_OK) == 0) run_file(L, path);
+    lua_settop(L, 0);
+}
+
+static void start_repl(lua_State *L, bool startup) {
     const char *name = progname;
     progname = NULL; /* messages at the prompt omit it */
+    if (startup) run_startup(L);
     gp_repl(L);
     progname = name;
 }
@@ -424,12 +438,13 @@ static int l_main(lua_State *L) {
     bool ok = run_args(L, argv, script, args & HAS_PLAIN) &&
               (script >= argc || run_given(L, argv, argc, script));
     if (!ok && !(args & HAS_I)) return 0; /* with -i the session stays, as Python's does */
+    bool startup = !(args & HAS_NOENV);
     if (args & HAS_I) {
-        start_repl(L);
+        start_repl(L, startup);
     } else if (script == argc && !(args & (HAS_E | HAS_V))) {
         if (isatty(STDIN_FILENO)) {
             print_version(true);
-            start_repl(L);
+            start_repl(L, startup);
         } else {
             run_file(L, NULL);
         }

@@ -79,6 +79,15 @@ collectgarbage() collectgarbage()
 print(a - memory("cpu").in_use)')
 shows '4194304' "an input that succeeds frees what the frames held"
 
+# The startup file.
+mkdir -p .config/gpush
+printf '%s\n' 'started = "from the file"' 'error "a mistake"' >.config/gpush/startup.lua
+got=$(said '"it is " .. started')
+shows 'startup.lua:2: a mistake' "an error in the startup file is said"
+shows 'it is from the file' "and the session begins"
+tap_is "$("$build/gpush" -i <<<'started' 2>/dev/null | sed '1d;s/^> //;q')" 'nil' "a pipe has none"
+rm -r .config
+
 # A chain step by step.
 got=$(said 'x = ones(8, 4, {device = "sim"})
 calls = 0

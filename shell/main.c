@@ -387,8 +387,8 @@ static void run_startup(lua_State *L) {
     const char *config = gp_env_text(GP_ENV_XDG_CONFIG_HOME), *home = gp_env_text(GP_ENV_HOME);
     bool own = config && *config == '/';
     if (!isatty(STDIN_FILENO) || (!own && !home)) return;
-    const char *path = lua_pushfstring(L, "%s%s/gpush/startup.lua", own ? config : home,
-                                       own ? "" : "/.config");
+    const char *path =
+        lua_pushfstring(L, "%s%s/gpush/startup.lua", own ? config : home, own ? "" : "/.config");
     if (access(path, F_OK) == 0) run_file(L, path);
     lua_settop(L, 0);
 }

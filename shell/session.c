@@ -150,10 +150,11 @@ int gp_shell_delegate(lua_State *L, const char *name) {
 
 /* ---- Commands ---- */
 
-/* "x?", "nn.Linear?": a name and a question mark. */
+/* "x?", "nn.Linear??": a name and one question mark or two. */
 static bool asks(const char *text) {
     size_t n = strlen(text), i = 0;
     while (n && isspace((unsigned char)text[n - 1])) n--;
+    if (n > 2 && text[n - 1] == '?' && text[n - 2] == '?') n--; /* x?? */
     if (n < 2 || text[n - 1] != '?' || isdigit((unsigned char)*text)) return false;
     while (i < n - 1 && (isalnum((unsigned char)text[i]) || strchr("_.:", text[i]))) i++;
     return i == n - 1;
@@ -179,6 +180,8 @@ static bool plain_word(const char *text) {
 bool gp_shell_is_command(const char *text) {
     if (*text == '?' || *text == '!') return true;
     if (*text == ':') return text[1] != ':';
+    if (*text == '%')
+        return isalpha((unsigned char)text[1 + (text[1] == '%')]); /* %timeit, %%time */
     return asks(text) || plain_word(text) || is_dbg(text);
 }
 

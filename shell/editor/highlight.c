@@ -88,7 +88,7 @@ size_t gp_highlight_token(const char *text, size_t n, gp_style *style) {
 /* Whether the prompt handles it before Lua sees it. */
 static bool is_command(const char *s, size_t n) {
     if (!n) return false;
-    return *s == '?' || *s == '!' || (*s == ':' && !(n > 1 && s[1] == ':'));
+    return strchr("?!%", *s) || (*s == ':' && !(n > 1 && s[1] == ':'));
 }
 
 void gp_highlight(const char *text, size_t n, unsigned char *style) {

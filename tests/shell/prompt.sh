@@ -241,10 +241,10 @@ enter 'y = x @ @ 3'; ready
 sees $'    1 | y = x @ @ 3\n                ^' "and after tensor syntax"
 
 # The history in grey after what is typed.
-mkdir -p grey/gpush
-printf '%s\n' 'old = "of another session"' 'gamma = 3' 'for i = 1, 2 do\n    print(i)\nend' >grey/gpush/history
+mkdir -p "$HOME/grey/gpush"
+printf '%s\n' 'old = "of another session"' 'gamma = 3' 'for i = 1, 2 do\n    print(i)\nend' >"$HOME/grey/gpush/history"
 grey() { type_ "$1"; colours $'\e[90m'"$2" "$3"; }
-session 40 12 "XDG_STATE_HOME=$PWD/grey"
+session 40 12 "XDG_STATE_HOME=$HOME/grey"
 enter '_SUGGEST = true'; ready
 grey 'ga' 'mma = 3' "the newest chunk that begins so is in grey after the cursor"
 cursor_at 4,1 "which stays"

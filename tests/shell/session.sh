@@ -223,12 +223,23 @@ x[1:3]|x["2:3"]  -- indices count from 1
 y = [1, 2, 3]|y = {1, 2, 3}
 # a comment|-- a comment
 print x|print(x)
-%timeit x + 1|timeit(function() return x + 1 end)
-%time x|timeit(function() return x end, {n = 1})
-%matplotlib inline|-- no magics
 f = x -> x + 1|f = function(x) return x + 1 end
 y := 3|y = 3
 END
+# IPython's magics.
+holds 'x  f32 2 cpu, 8 B' "%who is :who" <<<$'x = ones(2)\n%who'
+holds 'stdin:1: x.sum(): call a method with a colon' "%time runs what follows, with its hints" <<<$'x = ones(2)\n%time x.sum()'
+holds $'tensor(2.0, f32 scalar cpu)' "%%time, too" <<<$'x = ones(2)\n%%time x:sum()'
+holds 'median of ' "%timeit times" <<<$'x = ones(2)\n%timeit x @ x'
+holds 'Self CPU' "%prun profiles" <<<$'x = ones(2)\n%prun x:sum()'
+says 'a b' "%sh is the system's" <<<'%sh echo a b'
+holds '%matplotlib: nothing to set: plot draws here' "what has no meaning here is answered" <<<'%matplotlib inline'
+holds 'no magic %nosuch; :help lists the commands' "an unknown one is said" <<<'%nosuch 3'
+holds 'sum is written in C' "name?? is ??name" <<<'sum??'
+says '1' "a line that goes on with % is Lua" <<<$'print(7\n% 2)'
+got=$("$build/gpush" -e '%timeit x + 1' 2>&1)
+[[ $got == *'in Lua: timeit(function() return x + 1 end)'* ]]
+tap_ok $? "outside the prompt a magic is translated" "$got"
 tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
 for pair in 'print（1）|-- ( where the line has U+FF08, （' 'x = “a” -- é|-- " where the line has U+201C, “' \
     'x ≤ 1 -- ≥|-- <= where the line has U+2264, ≤' 'x = "é" .. 한 -- 예|-- names have letters of ASCII, digits and _, and no 한'; do

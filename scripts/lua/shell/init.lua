@@ -60,12 +60,14 @@ function shell.command(text)
     local mark, rest = text:sub(1, 1), text:sub(2)
     if mark == "?" then return ask(rest) end
     if mark == ":" then return require "shell.commands".run(rest) end
+    if mark == "%" then return require "shell.commands".magic(text) end
     if mark == "!" then
         local ok, how, code = os.execute(rest)
         if not ok then io.stderr:write(("%s %d\n"):format(how, code)) end
         return
     end
-    return ask((text:gsub("%?%s*$", "")))
+    local name, marks = text:match "^(.-)(%?+)%s*$"
+    return ask(marks == "??" and "?" .. name or name)
 end
 
 -- Candidates at the end of text: {from = first byte that is replaced, word, …, help =

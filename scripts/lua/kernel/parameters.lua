@@ -25,6 +25,10 @@ local TYPES <const> = {
     ["__nv_bfloat16"] = { BFLOAT16, 2, "bf16" }, ["nv_bfloat16"] = { BFLOAT16, 2, "bf16" },
     ["void"] = { UNSIGNED, 0 },
 }
+-- A pointer to float4 takes what one to float does.
+for _, name in ipairs { "float", "double", "int", "uchar" } do
+    for n = 2, 4 do TYPES[name .. n] = { TYPES[name][1], 0, TYPES[name][3] } end
+end
 local QUALIFIERS <const> = {}
 for word in ("const volatile static __device__ __constant__ __managed__ constexpr inline \z
     __restrict__ restrict __restrict"):gmatch "%S+" do QUALIFIERS[word] = true end
@@ -90,7 +94,7 @@ local function dtype_of(list, first, last, env)
     if add_type(t, list, first, last, env, 0) or t.stars > 0 then return nil end
     table.sort(t.words)
     local type = TYPES[table.concat(t.words, " ")]
-    return type and type[3]
+    return type and type[2] > 0 and type[3] or nil
 end
 
 return { parameters = parameters, dtype_of = dtype_of, TYPES = TYPES }

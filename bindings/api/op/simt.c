@@ -1,6 +1,7 @@
 /* cuda.kernel's part in C: builds a kernel from text that scripts/lua/kernel/cuda.lua has prepared,
  * and queues its calls, whose arguments are checked by the kernel's own parameters. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bindings/args/function.h"
@@ -58,6 +59,7 @@ static gp_simt_text text_of(lua_State *L) {
                           .file = field_text(L, 1, "file"),
                           .line = (int)field_int(L, 1, "line"),
                           .checked = field_int(L, 1, "checked"),
+                          .counted = field_int(L, 1, "counted"),
                           .cxx = field_int(L, 1, "cxx"),
                           .half = field_int(L, 1, "half"),
                           .only_found = field_int(L, 1, "only_found"),
@@ -65,9 +67,9 @@ static gp_simt_text text_of(lua_State *L) {
                           .constants = (uint64_t)field_int(L, 1, "constants")};
 }
 
-/* build{name =, text =, file =, line =, checked =, cxx =, only_found =, nglobals =, constants =}: a
- * module and the bytes of its shared memory; nil: it is not on disk; nil and what the compiler says
- * of the text. */
+/* build{name =, text =, file =, line =, checked =, counted =, cxx =, only_found =, nglobals =,
+ * constants =}: a module and the bytes of its shared memory; nil: it is not on disk; nil and what
+ * the compiler says of the text. */
 static int l_build(lua_State *L) {
     gp_simt_outcome outcome;
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -238,12 +240,58 @@ static int l_launch(lua_State *L) {
     return gp_op_run(&c) ? 0 : gp_lua_raise(L);
 }
 
+/* ---- counts ---- */
+
+static void set(lua_State *L, const char *key, uint64_t v) {
+    lua_pushinteger(L, (lua_Integer)v);
+    lua_setfield(L, -2, key);
+}
+
+static void push_row(lua_State *L, const gp_count_row *r) {
+    static const char *const kinds[] = {"read", "write", "atomic", "barrier", "branch"};
+    lua_createtable(L, 0, 12);
+    set(L, "line", (uint64_t)r->line);
+    lua_pushstring(L, kinds[r->kind]);
+    lua_setfield(L, -2, "kind");
+    lua_pushboolean(L, r->shared);
+    lua_setfield(L, -2, "shared");
+    lua_pushstring(L, r->name);
+    lua_setfield(L, -2, "name");
+    set(L, "size", (uint64_t)r->size);
+    set(L, "requests", r->requests);
+    set(L, "lanes", r->lanes);
+    set(L, "sectors", r->sectors);
+    set(L, "least", r->least);
+    set(L, "conflicts", r->conflicts);
+    if (2 * r->even > r->pairs) set(L, "stride", (uint64_t)r->stride);
+}
+
+/* counts(number): a table of what the kernel's last counted launch cost, its rows in the list; nil:
+ * none was counted. */
+static int l_counts(lua_State *L) {
+    const gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
+    gp_simt_counts c;
+    if (!k) return luaL_error(L, "no such kernel");
+    if (!gp_simt_last_counts(k, &c)) return lua_pushnil(L), 1;
+    lua_createtable(L, c.nrows, 8);
+    set(L, "blocks", c.blocks);
+    set(L, "threads", c.threads);
+    set(L, "accesses", c.accesses);
+    set(L, "moved", c.moved);
+    set(L, "least", c.least);
+    set(L, "passes", c.passes);
+    for (int i = 0; i < c.nrows; i++) {
+        push_row(L, &c.row[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    free(c.row);
+    return 1;
+}
+
 void gp_lua_open_simt(lua_State *L) {
-    static const luaL_Reg functions[] = {{"build", l_build},
-                                         {"add", l_add},
-                                         {"variable", l_variable},
-                                         {"launch", l_launch},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"build", l_build},       {"add", l_add},
+                                         {"variable", l_variable}, {"launch", l_launch},
+                                         {"counts", l_counts},     {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.simt");
 }

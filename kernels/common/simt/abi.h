@@ -34,6 +34,9 @@ typedef struct gp_simt_calls {
     unsigned (*active)(void);
     void (*fence)(void);
     void (*trap)(const char *why);
+    /* Of a counted kernel: a basic block begins; two values are compared. */
+    void (*branch)(const void *pc);
+    void (*compare)(const void *pc);
 } gp_simt_calls;
 
 #endif

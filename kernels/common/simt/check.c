@@ -276,14 +276,6 @@ static inline void write_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *ce
     cell->write = new;
 }
 
-static inline gp_area *area_of(gp_check *c, const char *p) {
-    uint64_t window = (uint64_t)(p - c->arena) >> c->shift;
-    if (__builtin_expect(window < c->nareas, 1)) return &c->area[window];
-    if ((uint64_t)(p - c->statics.lo) < c->statics.bytes) return &c->statics;
-    if ((uint64_t)(p - c->data.lo) < c->data.bytes) return &c->data;
-    return NULL;
-}
-
 /* Memory that is no area's: the thread's own variables, and constants. */
 static bool of_thread(const gp_runner *r, const gp_check *c, const char *p, bool write) {
     const gp_simt_module *m = c->launch->kernel->module;
@@ -307,7 +299,7 @@ static void may_stop(gp_runner *r, gp_check *c) {
 /* The area of an access that is allowed; NULL: none is needed. */
 static inline gp_area *allowed(gp_runner *r, gp_check *c, const char *p, unsigned long size,
                                bool write, const void *pc) {
-    gp_area *a = area_of(c, p);
+    gp_area *a = gp_check_area(c, p);
     may_stop(r, c);
     if (!a && of_thread(r, c, p, write)) return NULL;
     if (!a || !within(a, p, size)) gp_report_outside(r, a, p, size, write, pc);
@@ -354,20 +346,19 @@ void gp_check_atomic(void *p, unsigned long size, const void *pc) {
     word_range(p, size, true, true, pc);
 }
 
-void gp_check_read4(const void *p) {
+void gp_check_read4_at(const void *p, const void *pc) {
     gp_runner *r = now;
     gp_check *c = r->check;
-    gp_area *a = allowed(r, c, p, 4, false, __builtin_return_address(0));
-    if (a)
-        read_cell(r, c, a, gp_word_at(a, p),
-                  access_now(r, c, 15, false, __builtin_return_address(0)));
+    gp_area *a = allowed(r, c, p, 4, false, pc);
+    if (a) read_cell(r, c, a, gp_word_at(a, p), access_now(r, c, 15, false, pc));
 }
 
-void gp_check_write4(void *p) {
+void gp_check_write4_at(void *p, const void *pc) {
     gp_runner *r = now;
     gp_check *c = r->check;
-    gp_area *a = allowed(r, c, p, 4, true, __builtin_return_address(0));
-    if (a)
-        write_cell(r, c, a, gp_word_at(a, p),
-                   access_now(r, c, 15, false, __builtin_return_address(0)));
+    gp_area *a = allowed(r, c, p, 4, true, pc);
+    if (a) write_cell(r, c, a, gp_word_at(a, p), access_now(r, c, 15, false, pc));
 }
+
+void gp_check_read4(const void *p) { gp_check_read4_at(p, __builtin_return_address(0)); }
+void gp_check_write4(void *p) { gp_check_write4_at(p, __builtin_return_address(0)); }

@@ -60,8 +60,21 @@ static inline gp_word *gp_word_at(const gp_area *a, const void *p) {
     return &a->cells[((uintptr_t)p - ((uintptr_t)a->lo & ~(uintptr_t)3)) >> 2];
 }
 
+/* The area of an address, or of one near it; NULL: it is no area's. */
+static inline gp_area *gp_check_area(gp_check *c, const char *p) {
+    uint64_t window = (uint64_t)(p - c->arena) >> c->shift;
+    if (__builtin_expect(window < c->nareas, 1)) return &c->area[window];
+    if ((uint64_t)(p - c->statics.lo) < c->statics.bytes) return &c->statics;
+    if ((uint64_t)(p - c->data.lo) < c->data.bytes) return &c->data;
+    return NULL;
+}
+
 /* Of the blocks up to `last`, the one that ran at that time. */
 int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last);
+
+/* What gp_check_read4 and gp_check_write4 do. */
+void gp_check_read4_at(const void *p, const void *pc);
+void gp_check_write4_at(void *p, const void *pc);
 
 /* ---- report.c: each ends the block ---- */
 

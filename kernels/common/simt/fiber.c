@@ -2,7 +2,7 @@
  * over when one ends without having waited; so a kernel without barriers is a loop of calls. A
  * thread that waits switches directly to one that need not. The fibers of a thread of the process
  * stay for its next grid. */
-#include "kernels/common/simt/runner.h"
+#include "kernels/common/simt/counter.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -78,6 +78,8 @@ static void leave(gp_fiber *f, gp_fiber_state state) {
     after_switch(f->run, f->asan);
 }
 
+void gp_runner_wait(gp_fiber *f, gp_fiber_state state) { leave(f, state); }
+
 /* ---- fibers ---- */
 
 static gp_uint3 coordinates(unsigned t, gp_uint3 dim) {
@@ -85,6 +87,9 @@ static gp_uint3 coordinates(unsigned t, gp_uint3 dim) {
 }
 
 static void warp_check(gp_runner *r, int thread);
+
+/* Where a thread is for the counts, at its end and at a barrier. */
+static const char gp_ended, gp_at_barrier;
 
 /* A fiber's whole life: thread after thread of this block, then idle until a block needs it. */
 static void fiber_main(void) {
@@ -100,6 +105,7 @@ static void fiber_main(void) {
             r->of[f->thread] = NULL;
             r->live--;
             warp_check(r, f->thread);
+            if (r->counter) gp_count_stops(r, f->thread, &gp_ended);
         }
         leave(f, GP_IDLE);
     }
@@ -159,6 +165,7 @@ static void runner_free(void *p) {
     }
     if (r->stacks) munmap(r->stacks, (size_t)GP_STACK * GP_SIMT_BLOCK);
     gp_check_free(r->kept);
+    gp_count_free(r->kept_counter);
     free(r->shared);
     free(r);
     mine = NULL;
@@ -238,8 +245,13 @@ static void release(gp_runner *r) {
                                       : r->votes;
     r->arrived = 0;
     r->block_time = ++r->time;
-    for (int i = 0; i < r->used; i++)
-        if (r->fiber[i]->state == GP_AT_BARRIER) r->fiber[i]->state = GP_RUNNING;
+    if (r->counter) gp_tally_barrier(r, r->first->line);
+    for (int i = 0; i < r->used; i++) {
+        gp_fiber *f = r->fiber[i];
+        if (f->state != GP_AT_BARRIER) continue;
+        f->state = GP_RUNNING;
+        if (r->counter) gp_count_goes(r, f->thread);
+    }
 }
 
 /* Cleans up after a block: threads that never ended lose their fibers' state. */
@@ -267,6 +279,7 @@ bool gp_runner_block(gp_runner *r, int64_t block) {
     begin_block(r, block);
     char *first = r->launch->kernel->module->begin(&r->now);
     if (r->check) gp_check_block(r, first);
+    if (r->counter) gp_count_block(r);
 #if defined(__SANITIZE_THREAD__)
     r->tsan = __tsan_get_current_fiber();
 #endif
@@ -303,6 +316,7 @@ static int barrier(int kind, int vote) {
     else if (r->check && (r->kind != (kind & 3) || r->first->line != f->line)) diverged(r, f);
     r->votes += vote;
     if (r->arrived < r->n) {
+        if (r->counter) gp_count_stops(r, f->thread, &gp_at_barrier);
         leave(f, GP_AT_BARRIER);
         return f->run->result;
     }
@@ -334,6 +348,7 @@ static void warp_release(gp_runner *r, int base, unsigned mask) {
         else g->value = values[g->from & 31];
         g->met = met;
         g->state = GP_RUNNING;
+        if (r->counter && g != r->current) gp_count_goes(r, g->thread);
     }
 }
 
@@ -363,7 +378,10 @@ static gp_fiber *meet(unsigned mask, unsigned long long value, unsigned long lon
     f->state = GP_AT_WARP;
     r->warp[f->thread / GP_SIMT_WARP].waits |= 1u << lane;
     warp_release(r, f->thread & ~31, mask);
-    if (f->state == GP_AT_WARP) leave(f, GP_AT_WARP);
+    if (f->state == GP_AT_WARP) {
+        if (r->counter) gp_count_stops(r, f->thread, pc);
+        leave(f, GP_AT_WARP);
+    }
     return f;
 }
 
@@ -404,17 +422,22 @@ static void trap(const char *why) {
                    gp_simt_thread_text(r->launch, r->block, r->current->thread, who, sizeof who));
 }
 
-const gp_simt_calls gp_runner_calls = {
-    .read = gp_check_read,
-    .write = gp_check_write,
-    .read4 = gp_check_read4,
-    .write4 = gp_check_write4,
-    .atomic = gp_check_atomic,
-    .barrier = barrier,
-    .exchange = exchange,
-    .shuffle = shuffle,
-    .lane = lane,
-    .active = active,
-    .fence = fence,
-    .trap = trap,
-};
+/* What is the same whether a launch is counted. */
+#define CALLS                                                                                      \
+    .barrier = barrier, .exchange = exchange, .shuffle = shuffle, .lane = lane, .active = active,  \
+    .fence = fence, .trap = trap
+
+const gp_simt_calls gp_runner_calls = {.read = gp_check_read,
+                                       .write = gp_check_write,
+                                       .read4 = gp_check_read4,
+                                       .write4 = gp_check_write4,
+                                       .atomic = gp_check_atomic,
+                                       CALLS};
+const gp_simt_calls gp_counted_calls = {.read = gp_count_read,
+                                        .write = gp_count_write,
+                                        .read4 = gp_count_read4,
+                                        .write4 = gp_count_write4,
+                                        .atomic = gp_count_atomic,
+                                        .branch = gp_count_branch,
+                                        .compare = gp_count_compare,
+                                        CALLS};

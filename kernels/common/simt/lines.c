@@ -269,13 +269,24 @@ void gp_simt_read_elf(const char *p, size_t n, gp_simt_lines *lines, gp_simt_sym
     if (lines->n) qsort(lines->row, (size_t)lines->n, sizeof *lines->row, by_address);
 }
 
-int gp_simt_line_at(const gp_simt_lines *l, uint64_t at) {
+/* Rows up to that address. */
+static int rows_to(const gp_simt_lines *l, uint64_t at) {
     int low = 0, high = l->n;
     while (low < high) {
         int middle = (low + high) / 2;
         if (l->row[middle].at <= at) low = middle + 1;
         else high = middle;
     }
+    return low;
+}
+
+bool gp_simt_own_line(const gp_simt_lines *l, uint64_t at) {
+    int n = rows_to(l, at);
+    return n && l->row[n - 1].line;
+}
+
+int gp_simt_line_at(const gp_simt_lines *l, uint64_t at) {
+    int low = rows_to(l, at);
     while (low > 0 && !l->row[low - 1].line) low--;
     return low ? l->row[low - 1].line : 0;
 }

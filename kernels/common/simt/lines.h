@@ -21,7 +21,7 @@ typedef struct gp_simt_lines {
 enum { GP_SYMBOL_NAME = 40 };
 typedef struct gp_simt_symbol {
     char name[GP_SYMBOL_NAME];
-    uint64_t at, size; /* of a shared one: from the thread's block; else from the file's start */
+    uint64_t at, size;  /* of a shared one: from the thread's block; else from the file's start */
     bool shared, guard; /* guard: C++'s own, of a variable that has a constructor */
 } gp_simt_symbol;
 
@@ -38,5 +38,7 @@ typedef struct gp_simt_symbols {
 void gp_simt_read_elf(const char *p, size_t n, gp_simt_lines *lines, gp_simt_symbols *symbols);
 /* The line at that address; 0: not known. */
 int gp_simt_line_at(const gp_simt_lines *l, uint64_t at);
+/* Whether the instruction there is of the kernel's own text. */
+bool gp_simt_own_line(const gp_simt_lines *l, uint64_t at);
 
 #endif

@@ -20,10 +20,15 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
 #define CHECKED                                                                                    \
     FLAGS " -O1 -fno-tree-sra -fsanitize=thread -g1 -gdwarf-4 --param "                            \
           "tsan-instrument-func-entry-exit=0"
+/* Basic blocks in the order of the text, and functions in the place of their calls: counts.c. */
+#define COUNTED                                                                                    \
+    CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -finline-functions "      \
+            "-finline-small-functions --param max-inline-insns-auto=2000"
 #define UNCHECKED FLAGS " -O3 -g1 -gdwarf-4"
 #define C "-x c -std=gnu11 -fgnu89-inline"
 #define CXX "-x c++ -std=gnu++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-gnu-unique"
-static const char *const flags[2][2] = {{C UNCHECKED, C CHECKED}, {CXX UNCHECKED, CXX CHECKED}};
+static const char *const flags[2][3] = {{C UNCHECKED, C CHECKED, C COUNTED},
+                                        {CXX UNCHECKED, CXX CHECKED, CXX COUNTED}};
 
 /* ---- the table ---- */
 
@@ -70,6 +75,7 @@ static char *whole_text(const gp_simt_text *t) {
     if (!f) return gp_fail_null("out of memory");
     bool groups = t->cxx && has(t, "cooperative_groups");
     if (t->checked) fputs("#define GP_CHECKED\n", f);
+    if (t->counted) fputs("#define GP_COUNTED\n", f);
     if (has(t, "atomic")) fputs("#define GP_USES_ATOMICS\n", f);
     if (groups || has(t, "_sync") || has(t, "__syncwarp") || has(t, "__activemask"))
         fputs("#define GP_USES_WARPS\n", f);
@@ -97,7 +103,7 @@ static gp_simt_outcome not_begun(const gp_simt_text *t, const char *why) {
 static gp_object *compile(const gp_simt_text *t, gp_simt_outcome *outcome) {
     char *text = whole_text(t);
     const char *why = NULL;
-    gp_object_own how = {text, flags[t->cxx][t->checked], t->cxx, t->only_found};
+    gp_object_own how = {text, flags[t->cxx][t->checked + t->counted], t->cxx, t->only_found};
     gp_object *o = text ? gp_object_begin_own(&how, &why) : NULL;
     *outcome = GP_SIMT_FAILED;
     if (!o && text) *outcome = not_begun(t, why);
@@ -143,7 +149,7 @@ static bool open_module(gp_simt_module *m) {
     if (!open || !m->begin || !dladdr(*(void **)&open, &info))
         return gp_fail("the compiled kernel lacks a function");
     m->base = info.dli_fbase;
-    open(&gp_runner_calls);
+    open(m->counted ? &gp_counted_calls : &gp_runner_calls);
     return find_globals(m);
 }
 
@@ -152,6 +158,7 @@ gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome) {
     *outcome = GP_SIMT_FAILED;
     if (!m) return gp_fail_null("out of memory");
     m->file = t->file, m->line = t->line, m->checked = t->checked;
+    m->counted = t->counted;
     m->nglobals = t->nglobals, m->constants = t->constants;
     pthread_mutex_init(&m->lock, NULL);
     if ((m->object = compile(t, outcome)) && open_module(m)) return *outcome = GP_SIMT_BUILT, m;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/common/simt/runner.h"
+#include "kernels/common/simt/counter.h"
 #include "tensor/base/error.h"
 #include "tensor/device/device.h"
 #include "tensor/device/offload.h"
@@ -22,7 +22,7 @@ static void begin_grid(gp_runner *r, const gp_simt_launch *l) {
     r->n = (int)(l->block.x * l->block.y * l->block.z);
     r->now.block_dim = l->block, r->now.grid_dim = l->grid;
     r->now.dynamic = r->shared;
-    r->check = NULL;
+    r->check = NULL, r->counter = NULL;
     r->args = (void **)l->arg;
 }
 
@@ -62,6 +62,29 @@ static int64_t blocks_of(const gp_simt_launch *l) {
     return (int64_t)l->grid.x * l->grid.y * l->grid.z;
 }
 
+/* Keeps what a launch cost as its kernel's. */
+static bool keep_counts(gp_runner *r, const gp_simt_launch *l) {
+    gp_simt_kernel *k = gp_simt_kernel_of(l->kernel->number);
+    gp_simt_counts c;
+    if (!gp_count_end(r, &c)) return false;
+    c.blocks = (uint64_t)blocks_of(l), c.threads = c.blocks * (uint64_t)r->n;
+    gp_lock(&lock);
+    free(k->counts.row);
+    k->counts = c;
+    gp_unlock(&lock);
+    return true;
+}
+
+bool gp_simt_last_counts(const gp_simt_kernel *k, gp_simt_counts *to) {
+    gp_lock(&lock);
+    size_t n = (size_t)k->counts.nrows * sizeof *to->row;
+    *to = k->counts;
+    bool ok = k->counts.blocks > 0 && (to->row = malloc(n + 1));
+    if (ok && n) memcpy(to->row, k->counts.row, n);
+    gp_unlock(&lock);
+    return ok;
+}
+
 static bool run_checked(const gp_simt_launch *l) {
     gp_runner *r = gp_runner_mine();
     struct gp_check *c = r ? gp_check_begin(r, l) : NULL;
@@ -74,11 +97,13 @@ static bool run_checked(const gp_simt_launch *l) {
     begin_grid(r, &copies);
     r->now.dynamic = gp_check_dynamic(c);
     r->check = c;
-    bool ok = true;
+    bool counts = l->kernel->module->counted;
+    bool ready = !counts || (r->counter = gp_count_begin(r)), ok = ready;
     for (int64_t i = 0; ok && i < blocks_of(l); i++) ok = gp_runner_block(r, i);
-    gp_check_end(c, ok);
-    r->check = NULL, r->launch = NULL;
-    return ok || gp_fail("%s: %s", l->kernel->source.name, r->text);
+    bool kept = !ok || !counts || keep_counts(r, l);
+    gp_check_end(c, ok && kept);
+    r->check = NULL, r->counter = NULL, r->launch = NULL;
+    return ready && kept && (ok || gp_fail("%s: %s", l->kernel->source.name, r->text));
 }
 
 static bool run_grid(const gp_simt_launch *l, gp_simt_loop loop) {

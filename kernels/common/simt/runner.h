@@ -12,7 +12,7 @@
 struct gp_simt_module {
     const char *file; /* as in gp_simt_text */
     int line;
-    bool checked;
+    bool checked, counted;
     gp_object *object;
     void *(*begin)(const gp_simt_now *now); /* the address of gp_first, for this thread */
     const char *base;                       /* where it is loaded */
@@ -30,9 +30,16 @@ struct gp_simt_kernel {
     int64_t number;
     gp_simt_module *module;
     void (*entry)(void **args);
+    gp_simt_counts counts; /* of the last counted launch; blocks is 0: there was none */
 };
 
-typedef enum gp_fiber_state { GP_IDLE, GP_RUNNING, GP_AT_BARRIER, GP_AT_WARP } gp_fiber_state;
+typedef enum gp_fiber_state {
+    GP_IDLE,
+    GP_RUNNING,
+    GP_AT_BARRIER,
+    GP_AT_WARP,
+    GP_AT_BRANCH
+} gp_fiber_state;
 
 typedef struct gp_runner gp_runner;
 
@@ -65,6 +72,7 @@ typedef struct gp_warp {
 } gp_warp;
 
 struct gp_check;
+struct gp_counter;
 
 /* One thread of the process, its fibers and the block that it is running. */
 struct gp_runner {
@@ -77,8 +85,10 @@ struct gp_runner {
         *of[GP_SIMT_BLOCK]; /* by thread: its fiber while it runs; NULL: not started or ended */
     gp_warp warp[GP_SIMT_BLOCK / GP_SIMT_WARP];
     const gp_simt_launch *launch;
-    struct gp_check *check; /* NULL: unchecked */
-    struct gp_check *kept;  /* for the next checked launch */
+    struct gp_check *check;     /* NULL: unchecked */
+    struct gp_check *kept;      /* for the next checked launch */
+    struct gp_counter *counter; /* NULL: it is not counted */
+    struct gp_counter *kept_counter;
     void **args;
     gp_simt_now now;
     int n, next, live;
@@ -105,7 +115,9 @@ bool gp_runner_block(gp_runner *r, int64_t block);
 /* Ends the block with that message, from one of its fibers. */
 _Noreturn void gp_runner_fail(gp_runner *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-extern const gp_simt_calls gp_runner_calls;
+/* Another thread goes on, and this one once its state is GP_RUNNING again. */
+void gp_runner_wait(gp_fiber *f, gp_fiber_state state);
+extern const gp_simt_calls gp_runner_calls, gp_counted_calls;
 
 /* ---- check.c ---- */
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "kernels/common/simt/abi.h"
+#include "kernels/common/simt/counts.h"
 
 enum {
     GP_SIMT_TENSORS = 16,   /* of a call */
@@ -45,6 +46,7 @@ typedef struct gp_simt_text {
                          kernel, and gp_global_0, … which give a variable's address and size */
     const char *file; /* that it stands in, interned; NULL: there is none */
     int line;         /* of the text's first line there; 0: not known */
+    bool counted;     /* with checked: launches are counted */
     bool checked, cxx;
     bool half;       /* with CUDA's half types */
     bool only_found; /* if it is on disk */
@@ -74,6 +76,8 @@ typedef struct gp_simt_source {
 
 /* Adds the module's kernel whose entry is gp_entry_i. NULL with a message. */
 gp_simt_kernel *gp_simt_add(gp_simt_module *m, int i, const gp_simt_source *s);
+/* What its last counted launch cost; rows are the caller's to free. False: none was counted. */
+bool gp_simt_last_counts(const gp_simt_kernel *k, gp_simt_counts *to);
 /* The kernel of a number, and the number of a kernel: what a call that is queued holds. */
 gp_simt_kernel *gp_simt_kernel_of(int64_t number);
 int64_t gp_simt_number(const gp_simt_kernel *k);

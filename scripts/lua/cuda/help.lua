@@ -13,7 +13,8 @@ cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see cuda.module, el
     the text. name: which, where the text has several; of a template as "f<float>". Arguments are
     checked by the kernel's parameters: a tensor for a pointer, a number for a number. Each access
     is checked, too: bounds, races, barriers, shared memory that was not written; check = false
-    turns that off. docs/kernels.md has the rules. A text with b[x[i]] goes between [=[ and ]=].
+    turns that off. k:counts(grid, block, arguments…) launches, and says what that asks of a card,
+    line by line: sectors, bank conflicts, branches. docs/kernels.md has the rules. A text with b[x[i]] goes between [=[ and ]=].
     > local k = cuda.kernel("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
     > local x = tensor{1.0, 2.0} k(1, 2, x)
     > return x

@@ -6,6 +6,7 @@ local gpush, fail, registry = require "gpush", require "fail", require "registry
 local prototype, source = require "kernel.prototype", require "source"
 local dialect, names = require "kernel.dialect", require "kernel.names"
 local lexer = require "kernel.tokens"
+local counts = require "kernel.counts"
 local is_tensor, simt = gpush.is_tensor, registry["gpush.simt"]
 
 local BLOCK <const>, GRID_X <const>, GRID_YZ <const> = 1024, 2147483647, 65535
@@ -29,9 +30,11 @@ end
 
 -- ---- compiling ----
 
+-- A line of the text as typed.
+local function typed(module, line) return module.file and module.line + line - 1 or line end
+
 local function shown_place(module, line)
-    return module.file and ("%s:%d"):format(module.file, module.line + line - 1)
-        or "line " .. line
+    return module.file and ("%s:%d"):format(module.file, typed(module, line)) or "line " .. line
 end
 
 -- What the compiler says: each error with the user's line, the line itself and a caret.
@@ -77,7 +80,7 @@ end
 
 -- Compiles it, or looks for it on disk: a module and its bytes of shared memory; nil, and what the
 -- compiler says of the text.
-local function try(module, checked, cxx, only_found)
+local function try(module, how, cxx, only_found)
     local constants = 0
     for i, v in ipairs(module.globals) do constants = constants | (v.read and 1 << i - 1 or 0) end
     local name = module.name
@@ -85,30 +88,31 @@ local function try(module, checked, cxx, only_found)
         name = ("%s: it needs C++ ('%s' at %s)"):format(name, module.reason.text,
             shown_place(module, lexer.line_of(module.source, module.reason.at)))
     end
-    return simt.build { name = name, file = module.file, line = module.line, checked = checked,
-        cxx = cxx, half = module.half, only_found = only_found, nglobals = #module.globals,
-        constants = constants,
+    return simt.build { name = name, file = module.file, line = module.line, cxx = cxx,
+        checked = how and true or false, counted = how == "counted", half = module.half,
+        only_found = only_found, nglobals = #module.globals, constants = constants,
         text = "#line 1 \"kernel\"\n" .. read_as(module, cxx).compiled .. entries(module) }
 end
 
 -- As C++ where the text needs it; else as C, and what that refuses as C++.
-local function compile(module, checked)
-    if module.cxx ~= nil then return module.cxx, try(module, checked, module.cxx) end
+local function compile(module, how)
+    if module.cxx ~= nil then return module.cxx, try(module, how, module.cxx) end
     for _, cxx in ipairs { false, true } do
-        local found, shared = try(module, checked, cxx, true)
+        local found, shared = try(module, how, cxx, true)
         if found then return cxx, found, shared end
     end
-    local made, said = try(module, checked, false)
+    local made, said = try(module, how, false)
     if made then return false, made, said end
-    local ok, again, shared = pcall(try, module, checked, true)
+    local ok, again, shared = pcall(try, module, how, true)
     if ok and again then return true, again, shared end
     return false, nil, said
 end
 
-local function build(module, checked)
-    local known = module.built[checked]
+-- The module as it is compiled for that: false, true: checked, or "counted", which is checked too.
+local function build(module, how)
+    local known = module.built[how]
     if known then return known end
-    local cxx, handle, shared = compile(module, checked)
+    local cxx, handle, shared = compile(module, how)
     if not handle then
         fail("%s: the compiler refuses the text: %s", module.name,
             errors_of(module, read_as(module, cxx), shared))
@@ -119,7 +123,7 @@ local function build(module, checked)
         local described = table.move(kernel.params, 1, #kernel.params, 1, { name = kernel.name })
         built[i] = simt.add(handle, i - 1, described)
     end
-    module.built[checked], module.shared = built, shared
+    module.built[how], module.shared = built, shared
     return built
 end
 
@@ -207,7 +211,18 @@ local function options_of(kernel, options)
     return shared, check and true or false
 end
 
-local function launch(kernel, grid, block, ...)
+-- Where a card is modelled, a checked launch is counted: its time comes from the counts.
+local function how_to(check, ...)
+    if not check or not gpush.sim.card then return check end
+    for k = 1, select("#", ...) do
+        local v = select(k, ...)
+        if is_tensor(v) then return tostring(v.device):find "^sim" and "counted" or check end
+    end
+    return check
+end
+
+-- Queues a launch; how: as build's, nil: as the kernel and the options say.
+local function start(kernel, how, grid, block, ...)
     local n, module = select("#", ...), kernel.module
     local last = n > 0 and select(n, ...)
     local bx, by, bz = three(kernel, "block", block, BLOCK, BLOCK, 64)
@@ -216,13 +231,32 @@ local function launch(kernel, grid, block, ...)
         fail("%s: block: %d threads (expected at most %d)", kernel.name, bx * by * bz, BLOCK)
     end
     if type(last) ~= "table" or is_tensor(last) then
-        return simt.launch(build(module, module.check)[kernel.index], gx, gy, gz, bx, by, bz, 0,
-            values_for(module, ...), ...)
+        return simt.launch(build(module, how or how_to(module.check, ...))[kernel.index], gx, gy,
+            gz, bx, by, bz, 0, values_for(module, ...), ...)
     end
     local args = table.pack(...)
     local shared, check = options_of(kernel, last)
-    return simt.launch(build(module, check)[kernel.index], gx, gy, gz, bx, by, bz, shared,
-        values_for(module, ...), table.unpack(args, 1, n - 1))
+    return simt.launch(build(module, how or how_to(check, ...))[kernel.index], gx, gy, gz, bx, by,
+        bz, shared, values_for(module, ...), table.unpack(args, 1, n - 1))
+end
+
+local function launch(kernel, ...) return start(kernel, nil, ...) end
+
+-- counts(grid, block, arguments...): launches it, waits for it, and returns what that costs a card;
+-- without arguments what its last counted launch did.
+local function counts_of(kernel, ...)
+    if select("#", ...) > 0 then start(kernel, "counted", ...) end
+    for k = 1, select("#", ...) do
+        local v = select(k, ...)
+        if is_tensor(v) then gpush.synchronize(v.device) end
+    end
+    local built = kernel.module.built.counted
+    local found = built and simt.counts(built[kernel.index])
+    if not found then
+        fail("%s: no launch of it was counted; k:counts(grid, block, x, n) launches and counts",
+            kernel.name)
+    end
+    return counts.made(kernel, found, function(line) return typed(kernel.module, line) end)
 end
 
 -- A launch with a thread for each of n elements, in blocks of 256.
@@ -264,7 +298,7 @@ local function object(of, kind, methods, show, call)
 end
 
 local function kernel_object(kernel)
-    return object(kernel, "kernel", { over = over,
+    return object(kernel, "kernel", { over = over, counts = counts_of,
         global = function(_, ...) return global(kernel.module, ...) end }, shown, launch)
 end
 

@@ -393,13 +393,15 @@ local magics = { timeit = "timeit", time = "time", prun = "prof", lprun = "prof"
     who = "who", whos = "who", who_ls = "who", history = "list", hist = "list", debug = "debug",
     tb = "debug", run = "run", edit = "edit", load = "load", save = "save", lsmagic = "help",
     magic = "help", quickref = "help", aimport = "reload", pwd = "!", ls = "!", cat = "!",
-    bash = "!", sh = "!", sx = "!", system = "!", cd = "the folder stays; name files by their paths",
+    bash = "!", sh = "!", sx = "!", system = "!",
+    cd = "the folder stays; name files by their paths",
     autoreload = ":reload reads modules again", matplotlib = "nothing to set: plot draws here",
     pylab = "nothing to set: plot draws here", load_ext = "nothing to load: it is all here",
     pdb = "after an error there is :debug", paste = "paste the text: it is one block",
     cpaste = "paste the text: it is one block", reset = "leave with Ctrl-D and start again",
     env = 'os.getenv "NAME" reads a variable', pip = "nothing is installed from the prompt",
-    conda = "nothing is installed from the prompt", config = "~/.config/gpush/startup.lua has settings" }
+    conda = "nothing is installed from the prompt",
+    config = "~/.config/gpush/startup.lua has settings" }
 
 local function magic(text)
     local name, rest = text:match "^%%%%?([%a_]+)%s*(.-)%s*$"

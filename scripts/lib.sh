@@ -35,6 +35,7 @@ jansson      libjansson-dev         jansson-devel      -           libjansson-de
 zlib         zlib1g-dev             zlib-devel         -           zlib-devel         zlib-dev
 libzip       libzip-dev             libzip-devel       -           libzip-devel       libzip-dev
 openblas libopenblas-openmp-dev openblas-devel - libopenblas_openmp-devel openblas-dev
+libzmq       libzmq3-dev            zeromq-devel       zeromq      zeromq-devel       zeromq-dev
 dnnl         libdnnl-dev            onednn-devel       onednn      onednn-devel       onednn-dev
 lua          lua5.4                 lua                lua54       lua54              lua5.4
 prove        perl                   perl-Test-Harness  perl        perl               perl-utils
@@ -81,7 +82,8 @@ has_module() {
 has_header() { echo "#include <$1>" | gcc -E - >/dev/null 2>&1; }
 
 # Prints what is missing, by the names of packages()'s first column; "test", "lint" or "fuzz" as $1
-# adds what scripts/test, scripts/dev/lint or scripts/dev/fuzz need. g++: for the stand-in for CUDA.
+# adds what scripts/test, scripts/dev/lint or scripts/dev/fuzz need, "kernel" what gpush kernel needs.
+# g++: for the stand-in for CUDA.
 missing() {
     tools=$build_tools
     case ${1-} in
@@ -99,6 +101,8 @@ missing() {
     [ "${1-}" != fuzz ] ||
         [ -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] ||
         echo libfuzzer
+    # Optional: notebooks.
+    case ${1-} in test | kernel) has_header zmq.h || echo libzmq ;; esac
     # Optional: many processes. An MPI of another kind will do, and elsewhere it is not on the PATH.
     [ "${1-}" != test ] || [ "$manager" != apt-get ] || command -v mpirun >/dev/null 2>&1 ||
         echo libopenmpi-dev openmpi-bin

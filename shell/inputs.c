@@ -15,12 +15,12 @@ static struct {
     size_t bytes;
     char name[24];
 } inputs = {.oldest = 1};
+static int numbered = -1; /* whether names have numbers; -1: not known yet */
 
 /* Where lines do not come from a terminal, all chunks are "stdin", as in lua(1). */
 static const char *name_of(int n) {
-    static int terminal = -1;
-    if (terminal < 0) terminal = isatty(STDIN_FILENO);
-    if (!terminal) return "=stdin";
+    if (numbered < 0) numbered = isatty(STDIN_FILENO);
+    if (!numbered) return "=stdin";
     snprintf(inputs.name, sizeof inputs.name, "=stdin[%d]", n);
     return inputs.name;
 }
@@ -49,6 +49,11 @@ static void keep(lua_State *L, int n) {
     while (inputs.oldest < n && (n - inputs.oldest >= KEPT || inputs.bytes > BYTES))
         forget_oldest(L, table);
     lua_settop(L, table - 2);
+}
+
+void gp_input_number(int n) {
+    numbered = true;
+    inputs.n = n - 1;
 }
 
 void gp_input_keep(lua_State *L) { keep(L, ++inputs.n); }

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +25,9 @@ static void say(const char *text) {
 
 static void on_signal(int sig) {
     gp_interrupted = 1;
-    if (!survive || ++times > 2) signal(sig, SIG_DFL); /* the next one ends the program */
-    if (times == 2)
+    bool ends = !gp_shell_notebook; /* whose front end has another button for that */
+    if (ends && (!survive || ++times > 2)) signal(sig, SIG_DFL); /* the next one ends the program */
+    if (ends && times == 2)
         say("\nStill stopping. Ctrl-C twice more ends gpush, and the session is lost.\n");
     gp_stop_now();
 }

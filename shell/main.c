@@ -1,6 +1,7 @@
 /* The program: the command line and environment of lua(1), as in lua.c of Lua 5.4.4, and
  * --plain and --card. */
 #include "shell/shell.h"
+#include "shell/kernel/kernel.h"
 
 #include "bindings/bind.h"
 #include "bindings/memory.h"
@@ -61,7 +62,8 @@ static const char usage[] =
     "gpush record train.py runs a PyTorch program, records some steps, and says what dominated\n"
     "gpush analyze FILE shows a saved profile or a trace of torch.profiler\n"
     "gpush compare BEFORE AFTER shows what changed between two of them, as a check for CI, too\n"
-    "gpush mcp answers an assistant's questions about them\n";
+    "gpush mcp answers an assistant's questions about them\n"
+    "gpush kernel install makes it a kernel for Jupyter's notebooks\n";
 
 static void print_bad_option(const char *given) {
     char bad[1024]; /* a file of that name, where the shell put it for a * */
@@ -366,6 +368,14 @@ static void open_state(lua_State *L, int args) {
     gp_shell_watch_clock(L);
     gp_shell_watch_end(L);
     gp_shell_open_attend(L);
+#ifndef GP_WITHOUT_NOTEBOOK
+    lua_pushboolean(L, 1); /* for scripts/lua/command/kernel.lua */
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.notebooks");
+    char program[4096];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program);
+    lua_pushlstring(L, program, n < 0 ? 0 : (size_t)n);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.program");
+#endif
 }
 
 /* Under a limit of address space: lets OpenMP and oneDNN take at the start what they keep, since
@@ -399,6 +409,22 @@ static void start_repl(lua_State *L, bool startup) {
     if (startup) run_startup(L);
     gp_repl(L);
     progname = name;
+}
+
+/* Whether the command was `gpush kernel --connection FILE`, which scripts/lua/command/kernel.lua
+ * leaves to us: then runs it; *ok: whether it succeeded. */
+static bool run_kernel(lua_State *L, bool *ok) {
+#ifdef GP_WITHOUT_NOTEBOOK
+    (void)L, (void)ok;
+    return false;
+#else
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.kernel") != LUA_TSTRING) return false;
+    const char *name = progname;
+    progname = NULL; /* as at the prompt */
+    *ok = gp_kernel_run(L, lua_tostring(L, -1));
+    progname = name;
+    return true;
+#endif
 }
 
 /* main in protected mode: argc, argv -> whether it succeeded. */
@@ -437,6 +463,7 @@ static int l_main(lua_State *L) {
     if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
     bool ok = run_args(L, argv, script, args & HAS_PLAIN) &&
               (script >= argc || run_given(L, argv, argc, script));
+    if (run_kernel(L, &ok)) return lua_pushboolean(L, ok), 1;
     if (!ok && !(args & HAS_I)) return 0; /* with -i the session stays, as Python's does */
     bool startup = !(args & HAS_NOENV);
     if (args & HAS_I) {

@@ -25,6 +25,9 @@
 #define MODULE "gpush.shell"
 #define SESSION "gpush.session"
 
+bool gp_shell_notebook;
+bool gp_shell_interactive(int fd) { return gp_shell_notebook || isatty(fd); }
+
 static bool status_line; /* :status is on */
 static uint64_t started_ns, waits_before;
 
@@ -217,7 +220,7 @@ static bool wants_show(lua_State *L, int i) {
     size_t n;
     if (lua_type(L, i) == LUA_TSTRING) {
         const char *s = lua_tolstring(L, i, &n);
-        return isatty(STDOUT_FILENO) && (n > LONG_STRING || unsafe(s, n));
+        return gp_shell_interactive(STDOUT_FILENO) && (n > LONG_STRING || unsafe(s, n));
     }
     if (!lua_istable(L, i)) return false;
     if (luaL_getmetafield(L, i, "__tostring") == LUA_TNIL) return true;
@@ -225,7 +228,7 @@ static bool wants_show(lua_State *L, int i) {
     return false;
 }
 
-int gp_shell_echo(lua_State *L) {
+int gp_shell_shown(lua_State *L) {
     int n = lua_gettop(L);
     luaL_checkstack(L, n + 5, "too many results to print");
     for (int i = 1; i <= n; i++) {
@@ -237,6 +240,11 @@ int gp_shell_echo(lua_State *L) {
         lua_replace(L, i);
         lua_settop(L, n);
     }
+    return n;
+}
+
+int gp_shell_echo(lua_State *L) {
+    int n = gp_shell_shown(L);
     lua_getglobal(L, "print");
     lua_insert(L, 1);
     lua_call(L, n, 0);

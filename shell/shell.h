@@ -76,11 +76,38 @@ void gp_input_name_text(lua_State *L, const char *name, const char *text);
 /* input(text) -> name: the text that the running chunk, a command, runs itself; error messages then
  * show its lines. */
 int gp_input_replace(lua_State *L);
+/* From here on inputs are numbered though they come from no terminal; the next one has number n. */
+void gp_input_number(int n);
 /* The text of the chunk of that name, which the registry keeps, or NULL. */
 const char *gp_input_text(lua_State *L, const char *name);
 
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);
+
+/* ---- chunk.c ---- */
+
+/* Loads the text under the name of the next input, pushing the function or the message. */
+int gp_chunk_load(lua_State *L, const char *text);
+/* Loads the text at index 1 if it is a command or an expression, or was just found to be complete;
+ * false pushes nothing. */
+bool gp_chunk_load_at_once(lua_State *L);
+/* Loads the block at index 1 if it is statements and then an expression, as in pasted text and in
+ * "x = 1; x"; false pushes nothing. named: the block is Lua as it stands, so the expression must be
+ * a line that begins with a name: "(f)(x)" continues the line before, and "; x" may be in a string.
+ */
+bool gp_chunk_load_last(lua_State *L, bool named);
+/* Loads the text at index 1, pushing the function or the message: a command, an expression, or
+ * statements of which the last may be one. */
+int gp_chunk_load_text(lua_State *L);
+/* Whether the message on top, about text, says that the chunk is incomplete; then it is popped. */
+bool gp_chunk_incomplete(lua_State *L, int status, const char *text);
+/* Whether the text ends with a semicolon, which mutes it. If so, *n is its length without it. */
+bool gp_chunk_muted(const char *text, size_t *n);
+/* Says of the text at index 1 what is Lua in it and means something else in Python, and that a
+ * local variable ends with it. */
+void gp_chunk_mention(lua_State *L);
+/* Whether the only value has already been shown (__echo = false in its metatable). */
+bool gp_chunk_told(lua_State *L);
 
 /* A text needs further lines, will never be a chunk, or is one. */
 typedef enum gp_chunk_state {
@@ -107,6 +134,11 @@ bool gp_shell_is_command(const char *text);
 void gp_shell_push_command(lua_State *L, const char *text);
 /* Prints its arguments as the prompt does. */
 int gp_shell_echo(lua_State *L);
+/* Its arguments, where the prompt shows them otherwise than print, as the texts that it prints. */
+int gp_shell_shown(lua_State *L);
+/* Whether what is written to that file is read as it comes: on a terminal, or in a notebook. */
+bool gp_shell_interactive(int fd);
+extern bool gp_shell_notebook;
 /* Pushes the table that scripts/lua/shell/init.lua returns, which is loaded on first use. */
 void gp_shell_push_module(lua_State *L);
 /* Ends a C function by returning the result, perhaps nil, of that table's function `name` for the

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LINE = 200 }; /* bytes of a source line that are shown */
 
@@ -258,7 +257,7 @@ void gp_shell_add_line(lua_State *L) {
     if (lua_type(L, -1) != LUA_TSTRING) return;
     lua_pushcfunction(L, l_syntax);
     lua_pushvalue(L, -2);
-    lua_pushboolean(L, isatty(STDERR_FILENO));
+    lua_pushboolean(L, gp_shell_interactive(STDERR_FILENO));
     if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_isstring(L, -1)) lua_replace(L, -2);
     else lua_pop(L, 1);
 }
@@ -329,7 +328,7 @@ int gp_shell_traceback(lua_State *L) {
     if (gp_lua_at_prompt) gp_debug_keep(L, msg);
     bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
     const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
-    bool terminal = isatty(STDERR_FILENO);
+    bool terminal = gp_shell_interactive(STDERR_FILENO);
     if (known && !terminal && !add_tensors(L, NULL, &ar, text)) known = user = false;
     luaL_traceback(L, L, NULL, 1);
     const char *trace = lua_tostring(L, -1);

@@ -1,5 +1,5 @@
 # bash completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, mcp, profile, record, run and sync.
+# commands analyze, compare, doctor, fit, help, kernel, lab, labs, mcp, profile, record, run and sync.
 # Completes what stands after the option $1; false: nothing is known of it.
 _gpush_value() {
     local cur=${COMP_WORDS[COMP_CWORD]} words=
@@ -10,12 +10,12 @@ _gpush_value() {
         --card) words='h200 h100 a100 v100 mi250 t4' ;;
         --fail-on) words='waits launches copies bytes peak' ;;
         --network) words='10Gb 25Gb 100Gb 200Gb 400Gb 800Gb nvlink pcie5 measured' ;;
-        --html | --trace | --save | --folded | --speedscope | --diff | --baseline | --junit)
+        --html | --trace | --save | --folded | --speedscope | --diff | --baseline | --junit | --connection | --prefix)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
             ;;
-        --limit | --steps | --seconds | --stack-depth | --max-events | --max-bytes | --budget | --skip | --fail-above | --ranks | -n | --hosts | --restarts) return ;;
+        --limit | --steps | --seconds | --stack-depth | --max-events | --max-bytes | --budget | --skip | --fail-above | --ranks | -n | --hosts | --restarts | --name) return ;;
         *) return 1 ;;
     esac
     [[ $1 != --group || ${COMP_WORDS[1]} == profile ]] || words+=' rank'
@@ -50,6 +50,14 @@ _gpush() {
     if ((COMP_CWORD > 1)); then
         case ${COMP_WORDS[1]} in
             sync) _gpush_options '--warn --error --baseline --update --budget --skip --json --quiet' '--warn --error --update --json --quiet' && return ;;
+            kernel)
+                if ((COMP_CWORD == 2)) && [[ $cur != -* ]]; then
+                    mapfile -t COMPREPLY < <(compgen -W install -- "$cur")
+                else
+                    _gpush_files '--connection --user --prefix --name --card --help'
+                fi
+                return
+                ;;
             fit) _gpush_options '--card --limit --max-events' '' && return ;;
             lab)
                 ((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp --help' -- "$cur")
@@ -99,7 +107,7 @@ _gpush() {
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
-        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help lab labs mcp profile record run sync' -- "$cur")
+        ((COMP_CWORD > 1)) || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'analyze compare doctor fit help kernel lab labs mcp profile record run sync' -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -1,6 +1,6 @@
 # fish completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, mcp, profile, record, run and sync.
-set -l commands analyze compare doctor fit help lab labs mcp profile record run sync
+# commands analyze, compare, doctor, fit, help, kernel, lab, labs, mcp, profile, record, run and sync.
+set -l commands analyze compare doctor fit help kernel lab labs mcp profile record run sync
 set -l none "not __fish_seen_subcommand_from $commands"
 set -l columns 'count cpu_time_total self_cpu_time_total device_time_total self_device_time_total'
 set -l cards 'h200 h100 a100 v100 mi250 t4'
@@ -54,6 +54,11 @@ __gpush_option compare of 'what is compared' 'wall device waited waits'
 __gpush_option fit card 'whether it fits this one' "$cards"
 __gpush_option fit limit 'how many lines that hold the peak' ''
 __gpush_option fit max-events 'record no more events' ''
+__gpush_option kernel connection 'run a kernel with this connection file' file
+__gpush_option kernel user 'install for this user'
+__gpush_option kernel prefix 'install in that folder' file
+__gpush_option kernel name 'the name of the kernel' ''
+__gpush_option kernel card 'card that sim stands in for' "$cards"
 __gpush_option profile table 'show only the table'
 __gpush_option profile html 'write a page for a browser' file
 __gpush_option profile trace 'write a trace for Perfetto' file
@@ -89,6 +94,7 @@ __gpush_option sync update 'write that file again'
 __gpush_option sync budget 'fail where there are more waits' ''
 __gpush_option sync skip 'begin after that many steps of an optimizer' ''
 __gpush_option sync quiet 'print only what fails'
+complete -c gpush -n '__fish_seen_subcommand_from kernel' -f -a install
 complete -c gpush -n '__fish_seen_subcommand_from lab' -f -a 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp'
 functions -e __gpush_option
 

@@ -1,8 +1,8 @@
 #compdef gpush
 # zsh completion for gpush: its options, then a script, then the script's own arguments; and the
-# commands analyze, compare, doctor, fit, help, lab, labs, mcp, profile, record, run and sync.
+# commands analyze, compare, doctor, fit, help, kernel, lab, labs, mcp, profile, record, run and sync.
 _gpush_first() {
-    _alternative 'commands:command:(analyze compare doctor fit help lab labs mcp profile record run sync)' 'scripts:script:_files -g "*.lua"'
+    _alternative 'commands:command:(analyze compare doctor fit help kernel lab labs mcp profile record run sync)' 'scripts:script:_files -g "*.lua"'
 }
 if [[ ${words[2]} == analyze ]]; then
     _arguments -S \
@@ -23,6 +23,17 @@ if [[ ${words[2]} == analyze ]]; then
         '--card[predict them on a card]:card:(h200 h100 a100 v100 mi250 t4)' \
         '(- *)'{-h,--help}'[show the options]' \
         '*:file:_files'
+    return
+fi
+if [[ ${words[2]} == kernel ]]; then
+    _arguments -S \
+        '2:word:(install)' \
+        '--connection[run a kernel with this connection file]:file:_files' \
+        '--user[install for this user]' \
+        '--prefix[install in that folder]:folder:_files -/' \
+        '--name[the name of the kernel]:name:' \
+        '--card[card that sim stands in for]:card:(h200 h100 a100 v100 mi250 t4)' \
+        '(- *)'{-h,--help}'[show the options]'
     return
 fi
 if [[ ${words[2]} == compare ]]; then

@@ -1,5 +1,5 @@
 --!plain
--- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do …
+-- progress: a bar on stderr for loops, drawn on a terminal and in a notebook only. for i in progress(n, text) do …
 -- end, for step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar =
 -- progress(n, text);
 -- bar:step(note), bar:clear(), bar:done().
@@ -122,10 +122,10 @@ declared(Bar, "progress.",
 
 local function progress(what, text)
     local total, each, state, control, closing = loop_of(what)
-    local now = now_of()
+    local now, own = now_of(), registry["gpush.bar"] -- a notebook's
     local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1,
-        out = io.stderr,
-        each = each, state = state, closing = closing, shown = gpush.is_terminal(io.stderr) }, Bar)
+        out = own and own() or io.stderr, each = each, state = state, closing = closing,
+        shown = own ~= nil or gpush.is_terminal(io.stderr) }, Bar)
     bar:draw(true)
     return bar, nil, control, bar
 end

@@ -44,6 +44,18 @@ libcrypto.so.*      Apache-2.0           Apache
 libssl.so.*         Apache-2.0           Apache
 libtmglib.so.*      BSD-3-clause         BSD
 libOpenCL.so.*      BSD-2-clause         Redistribution and use
+libzmq.so.*         LGPL-3+exception     the copyright holders give you permission to link this library with independent
+libsodium.so.*      ISC                  Permission to use, copy, modify
+libpgm-*.so.*       LGPL-2.1+            Lesser General Public License
+libnorm.so.*        BSD-like             Naval Research Laboratory
+libgssapi_krb5.so.* MIT                  Permission is hereby granted
+libkrb5.so.*        MIT                  Permission is hereby granted
+libk5crypto.so.*    MIT                  Permission is hereby granted
+libkrb5support.so.* MIT                  Permission is hereby granted
+libcom_err.so.*     MIT                  Permission to use, copy, modify
+libkeyutils.so.*    LGPL-2.1+            Lesser General Public License
+libresolv.so.*      LGPL-2.1+            Lesser General Public License
+libpthread.so.*     LGPL-2.1+            Lesser General Public License
 '
 
 # licence_of SONAME: its line of the list, or nothing.
@@ -83,6 +95,15 @@ for file in "$build/gpush" "$build/lib/gpush.so" "$build/lib/libgpush_blas.so"; 
     tap_empty "$(ldd "$file" | grep -E 'libcu|libnv')" "${file##*/} does not link to CUDA"
     tap_empty "$(ldd "$file" | grep 'libopenblas' | grep -v openblas-openmp)" "${file##*/} has the OpenMP flavour of OpenBLAS"
 done
+
+# libzmq 4.3.4 is LGPL-3 with an exception that lets anything link to it; with what Debian builds it
+# with. Only a kernel for notebooks loads it.
+if [ -e "$build/lib/libgpush_kernel.so" ]; then
+    tap_empty "$(check "$build/lib/libgpush_kernel.so")" "libgpush_kernel.so: every library is known and none is GPL"
+    tap_empty "$(ldd "$build/gpush" | grep libzmq)" "the program itself does not link to libzmq"
+else
+    tap_skip "no libzmq: there is no kernel for notebooks"
+fi
 
 # The check can fail: libraries that are GPL, unknown, or missing, as ldd prints them.
 ldd() { printf '\t%s => %s (0x1)\n' "$1" "${2-/nowhere/$1}"; }

@@ -151,7 +151,7 @@ for option in --help -h; do
     tap_ok $? "$option tells the options and doctor" "$help"
 done
 tap_is "$("$gpush" help)" "$("$gpush" --help)" "gpush help is gpush --help"
-for command in record mcp analyze fit run; do
+for command in record mcp analyze fit kernel run; do
     tap_is "$("$gpush" help $command)" "$("$gpush" $command --help)" "gpush help $command is gpush $command --help"
 done
 [[ $("$gpush" help profile) == *$'\nthe command: gpush profile --help' ]]

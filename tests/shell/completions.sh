@@ -23,7 +23,7 @@ missing() {
     done
     echo "$gone"
 }
-for command in analyze compare fit profile record run sync; do
+for command in analyze compare fit kernel profile record run sync; do
     options=$("$gpush" $command --help | sed -nE 's/^  (--?[a-z-]+).*/\1/p')
     [ "$(wc -w <<<"$options")" -gt 2 ]
     tap_ok $? "$command: --help lists options"
@@ -43,7 +43,7 @@ done
 tap_empty "$(missing "$("$gpush" --help | sed -nE 's/^  (--?[A-Za-z]+).*/\1/p') --version" "$(offers -)")" "bash has gpush's own options"
 mkdir -p here/folder && cd here || exit 1
 touch some.lua other.json
-tap_is "$(offers '' | sort | paste -sd ' ')" "analyze compare doctor fit folder help lab labs mcp profile record run some.lua sync" "scripts and commands come first"
+tap_is "$(offers '' | sort | paste -sd ' ')" "analyze compare doctor fit folder help kernel lab labs mcp profile record run some.lua sync" "scripts and commands come first"
 tap_is "$(offers sync --budget '')" "" "no value is known"
 tap_is "$(offers sync --baseline o)" other.json "a file"
 tap_is "$(offers sync --budget 3 --ba) $(offers sync --quiet so)" "--baseline some.lua" "options after a value, and the script"

@@ -341,8 +341,10 @@ local function help(what, how)
     return show_value(what, op_name(what) or name_of(what) or "it", how)
 end
 
-return function(what, source)
+-- Prints the page. quiet: returns it as text, of a name only; nil: nothing is called so.
+return function(what, source, quiet)
     page.start()
+    if quiet then return show_name(what, { source = source }) and page.text() or nil end
     help(what, { source = source })
     _G.print(page.text())
 end

@@ -73,7 +73,7 @@ local function save(name, img) gpush.image.save(name, img:permute(3, 1, 2):conti
 local function give(how, what, opts)
     if how ~= "text" then what = terminal.show[how](what) end
     if opts and opts.text then return what end
-    print(what)
+    if what then print(what) end
 end
 
 -- Draws with draw(w, h, theme, k) into the file, or as the terminal's own picture; false if it is

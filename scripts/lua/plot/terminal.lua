@@ -2,7 +2,7 @@
 -- The terminal's abilities, and pictures (h x w x 3 bytes) as text for it: kitty's protocol, sixel,
 -- half blocks. Files are written by gpush.image.save.
 local require = ...
-local gpush = require "gpush"
+local gpush, registry = require "gpush", require "registry"
 local here = { device = "cpu" }
 
 local function colour_on()
@@ -34,8 +34,10 @@ local function answer()
     return known or ""
 end
 
--- "kitty", "sixel" or "blocks": from GPUSH_GRAPHICS, or the terminal's answer.
+-- In a notebook "notebook"; else "kitty", "sixel" or "blocks": from GPUSH_GRAPHICS, or the
+-- terminal's answer.
 local function graphics()
+    if registry["gpush.picture"] then return "notebook" end
     local set = os.getenv "GPUSH_GRAPHICS"
     if set then return (set == "kitty" or set == "sixel") and set or "blocks" end
     local said = answer()
@@ -128,6 +130,11 @@ local function kitty(img)
     end
     return table.concat(out)
 end
+
+-- ---- Notebooks ----
+
+-- Shown at once: there is no text to print.
+local function notebook(img) registry["gpush.picture"](base64(png(img) or "")) end
 
 -- ---- Sixel ----
 
@@ -252,4 +259,4 @@ end
 
 return { colour_on = colour_on, columns = columns, graphics = graphics, background = background,
     pixels = pixels,
-    show = { kitty = kitty, sixel = sixel, blocks = blocks } }
+    show = { kitty = kitty, notebook = notebook, sixel = sixel, blocks = blocks } }

@@ -152,7 +152,7 @@ local stock = {}
 for name in ([[_G _VERSION _PROMPT _PROMPT2 arg assert collectgarbage coroutine debug dofile error
     getmetatable io ipairs load loadfile math next os package pairs pcall print rawequal rawget
     rawlen rawset require select setmetatable string table tonumber tostring type utf8 warn xpcall
-    gpush _ _1 _2 _3]]):gmatch "%S+" do
+    gpush notebook _ _1 _2 _3]]):gmatch "%S+" do
     stock[name] = true
 end
 

@@ -196,6 +196,16 @@ end
 
 -- ---- Candidates ----
 
+-- The kind of a value, as editors name it, and an op's arguments.
+local function kind_of(v)
+    local meta = type(v) == "table" and debug.getmetatable(v)
+    local class = type(meta) == "table" and rawget(meta, "__call")
+    local kind = (type(v) == "function" and "function") or (class and "class")
+        or (type(v) == "table" and not meta and "module") or "instance"
+    local sig = (type(v) == "function" or class) and native.op(v)
+    return kind, sig and "(" .. sig .. ")" or nil
+end
+
 -- A list of words, unordered and perhaps repeated. Their help is found when they are shown:
 -- help(word).
 local function results(from)
@@ -224,6 +234,17 @@ local function results(from)
             local v = rawget(from_table[1], text)
             if v ~= nil then return about(v, from_table[2] .. text) end
         end
+    end
+    -- What the word is called: function, class, module, instance, keyword, param or path; and a
+    -- function's arguments, if they are known.
+    function out.kind(text)
+        if text:find " = $" then return "param" end
+        for _, from_table in ipairs(tables) do
+            local v = rawget(from_table[1], text)
+            if v ~= nil then return kind_of(v) end
+        end
+        if keywords:find("%f[%a]" .. text:gsub("%p", "%%%0") .. "%f[%A]") then return "keyword" end
+        return text:find "[/.]" and "path" or "instance"
     end
     return out
 end

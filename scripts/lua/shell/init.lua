@@ -35,6 +35,11 @@ local function ask(text)
     if not ok then shell.fail(tostring(message)) end
 end
 
+-- The page of help about a name, or nil; source: its source.
+function shell.page(name, source)
+    return require "help" ((name:gsub("^torch%.%f[%a]", "")), source, true)
+end
+
 -- Words of other programs for the end and for help, unless they are variables: exit, quit(), help.
 local function plain_word(text)
     local word, call = text:match "^%s*(%a+)%s*(%(?)"

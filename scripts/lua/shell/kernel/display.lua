@@ -1,0 +1,65 @@
+--!plain
+-- What a cell shows before its end: notebook.display(value), notebook.update_display(value, id) and
+-- notebook.clear_output(wait), pictures of plot and imshow, and bars of progress, which are updated
+-- in place.
+local require = ...
+local gpush, native, registry = require "gpush", require "kernel.native", require "registry"
+local show = require "shell.kernel.show"
+local json = gpush.json
+local display = {}
+local made = 0 -- displays with a name of ours
+
+-- Sends data by type, {["image/png"] = base64}; again: in place of an earlier one of that id.
+local function send(data, id, again)
+    native.send(again and "update_display_data" or "display_data", json.encode { data = data,
+        metadata = {}, transient = { display_id = id } })
+end
+
+-- The data of a value; raises what its display raised.
+local function data_of(...)
+    local shown, message = show.values(...)
+    return shown and shown.data or error(message, 0)
+end
+
+-- Shows a value now, under an id if update_display is to replace it.
+function display.display(value, id)
+    made = made + 1
+    send(data_of(value), id == nil and ("gpush-%d"):format(made) or native.utf8(tostring(id)),
+        false)
+end
+
+-- Shows the value in place of what was displayed under that id.
+function display.update_display(value, id)
+    if id == nil then error("update_display: expected the id that display gave", 2) end
+    send(data_of(value), native.utf8(tostring(id)), true)
+end
+
+-- Clears what the cell has shown so far; wait: only when more is shown.
+function display.clear_output(wait)
+    native.send("clear_output", json.encode { wait = not not wait })
+end
+
+-- A picture, as the bytes of a PNG file in base64.
+registry["gpush.picture"] = function(base64)
+    made = made + 1
+    send({ ["image/png"] = base64, ["text/plain"] = "a picture" }, ("gpush-%d"):format(made), false)
+end
+
+-- The file that a bar writes its line to: begins with \r, and replaces the last one.
+registry["gpush.bar"] = function()
+    local id, bar = nil, {}
+    function bar:write(...)
+        local text = native.utf8(table.concat { ... }):gsub("\r", ""):gsub("\27%[K", "")
+        if text == "\n" then return end
+        local again = id ~= nil
+        if not id then
+            made = made + 1
+            id = ("gpush-%d"):format(made)
+        end
+        send({ ["text/plain"] = text }, id, again)
+    end
+    function bar:flush() end
+    return bar
+end
+
+return display

@@ -1,0 +1,22 @@
+--!plain
+-- What a notebook shows of values: the text that the prompt prints, and where there is more to show,
+-- HTML or a picture.
+local require = ...
+local native = require "kernel.native"
+local show = {}
+
+-- The texts that print would print.
+local function text_of(...)
+    local values = table.pack(native.shown(...))
+    for i = 1, values.n do values[i] = tostring(values[i]) end
+    return table.concat(values, "\t")
+end
+
+-- The data of values by their type, as display messages have them; or nil and a message.
+function show.values(...)
+    local ok, text = native.call(true, text_of, ...)
+    if not ok then return nil, text end
+    return { data = { ["text/plain"] = native.utf8(text) }, metadata = {} }
+end
+
+return show

@@ -1,0 +1,357 @@
+/* The thread that owns the sockets. It never waits for Lua: it sends what the main thread queued,
+ * in its order and after what was printed before, and answers heartbeats, interrupts, the end and
+ * consoles itself. */
+#include "shell/kernel/kernel.h"
+
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "tensor/base/env.h"
+#include "tensor/device/card/clock.h"
+#include "tensor/device/stream/thread.h"
+
+enum {
+    GATHER_MS = 20,              /* how long printed text may wait for more */
+    PATIENCE_MS = 5000,          /* how long a slow reader may hold up everything */
+    RETRY_MS = 5,
+    PARENT_MS = 500,             /* between two looks whether the parent lives */
+    END_MS = 2000,               /* that a running cell has at the end */
+    QUEUED = 1000,               /* requests that wait for the main thread */
+    FRAMES = 64
+};
+
+gp_kqueue gp_krequests = GP_KQUEUE(gp_krequests), gp_kinputs = GP_KQUEUE(gp_kinputs),
+          gp_kanswers = GP_KQUEUE(gp_kanswers);
+atomic_bool gp_kbusy, gp_kending;
+
+static struct {
+    pthread_t thread, main;
+    bool started;
+    atomic_bool finish; /* sends what is queued, and ends */
+    int wake;
+    pid_t parent; /* 0: nobody's death ends the kernel */
+    const char *info;
+    gp_kmessage *first, **last; /* to be sent, in this order */
+    int frames_done;            /* of the first */
+    uint64_t stuck_since, gathered_since, ending_since, looked;
+    bool lossy; /* a reader has not read for long */
+    gp_kmessage *whose; /* of the streams: a message about the request that prints */
+} own = {.last = &own.first, .wake = -1};
+
+static uint64_t now_ms(void) { return gp_real_ns() / 1000000; }
+
+void gp_kwake(void) {
+    uint64_t one = 1;
+    if (own.wake >= 0 && write(own.wake, &one, sizeof one) < 0) { /* it is awake */
+    }
+}
+
+void gp_ksend(gp_kmessage *m) {
+    gp_kqueue_put(&gp_kanswers, m);
+    gp_kwake();
+    gp_kqueue_wait_taken(&gp_kanswers, &gp_interrupted);
+}
+
+/* ---- sending ---- */
+
+static void append(gp_kmessage *m) {
+    if (!m) return;
+    m->next = NULL;
+    *own.last = m;
+    own.last = &m->next;
+}
+
+static void drop_first(void) {
+    gp_kmessage *m = own.first;
+    own.first = m->next;
+    if (!own.first) own.last = &own.first;
+    own.frames_done = 0;
+    gp_kmessage_free(m);
+}
+
+/* Sends what it can; false: a slow reader holds it up. */
+static bool send_all(void) {
+    while (own.first) {
+        bool sent = gp_kwire_send(own.first, &own.frames_done, false);
+        if (!sent && own.lossy) sent = gp_kwire_send(own.first, &own.frames_done, true);
+        else if (sent) own.lossy = false;
+        if (!sent) {
+            if (!own.stuck_since) own.stuck_since = now_ms();
+            own.lossy = now_ms() - own.stuck_since > PATIENCE_MS;
+            return false;
+        }
+        own.stuck_since = 0;
+        drop_first();
+    }
+    return true;
+}
+
+static void send_stream(int i, const char *text, size_t n) {
+    append(gp_kmessage_take(GP_K_IOPUB, own.whose, "stream",
+                            gp_kstream_content(i ? "stderr" : "stdout", text, n)));
+}
+
+static void flush_streams(void) {
+    for (int i = 0; i < 2; i++) gp_kstream_flush(i, send_stream);
+    own.gathered_since = 0;
+}
+
+static void read_streams(void) {
+    for (int i = 0; i < 2; i++) gp_kstream_read(i, send_stream);
+    if (!gp_kstream_pending()) own.gathered_since = 0;
+    else if (!own.gathered_since) own.gathered_since = now_ms();
+}
+
+/* Takes what the main thread queued, each after what was printed before it. */
+static void forward(void) {
+    while (send_all() && gp_kqueue_count(&gp_kanswers)) {
+        read_streams();
+        flush_streams();
+        gp_kmessage *m = gp_kqueue_take(&gp_kanswers, false);
+        if (m->channel == GP_K_PARENT) {
+            gp_kbytes about = m->part[GP_K_PARENT_HEADER];
+            m->part[GP_K_PARENT_HEADER] = m->part[GP_K_HEADER];
+            m->part[GP_K_HEADER] = about;
+            gp_kmessage_free(own.whose);
+            own.whose = m;
+        } else {
+            append(m);
+        }
+    }
+}
+
+/* ---- the control channel ---- */
+
+static void status_of(const gp_kmessage *m, bool busy) {
+    append(gp_kmessage_new(GP_K_IOPUB, m, "status",
+                           busy ? "{\"execution_state\":\"busy\"}"
+                                : "{\"execution_state\":\"idle\"}",
+                           NULL));
+}
+
+/* Begins the end, which a cell that runs has some time for. */
+static void begin_end(void) {
+    if (!own.ending_since) own.ending_since = now_ms();
+    atomic_store(&gp_kending, true);
+    gp_kqueue_close(&gp_krequests);
+    gp_kqueue_close(&gp_kinputs);
+    pthread_kill(own.main, SIGINT);
+}
+
+static void reply(const gp_kmessage *m, const char *type, const char *content) {
+    append(gp_kmessage_new(m->channel, m, type, content, NULL));
+}
+
+static void reply_shutdown(const gp_kmessage *m) {
+    json_t *asked = json_loadb(m->part[GP_K_CONTENT].p, m->part[GP_K_CONTENT].n, 0, NULL);
+    bool again = json_is_true(json_object_get(asked, "restart"));
+    json_decref(asked);
+    const char *content = again ? "{\"status\":\"ok\",\"restart\":true}"
+                                : "{\"status\":\"ok\",\"restart\":false}";
+    reply(m, "shutdown_reply", content);
+    append(gp_kmessage_new(GP_K_IOPUB, m, "shutdown_reply", content, NULL));
+}
+
+static void create_console(const gp_kmessage *m) {
+    char name[64], content[128];
+    if (!gp_kconsole_new(name))
+        return reply(m, "create_subshell_reply",
+                     "{\"status\":\"error\",\"ename\":\"TooMany\",\"evalue\":\"no more consoles can "
+                     "be opened\",\"traceback\":[]}");
+    snprintf(content, sizeof content, "{\"status\":\"ok\",\"subshell_id\":\"%s\"}", name);
+    reply(m, "create_subshell_reply", content);
+}
+
+static void delete_console(const gp_kmessage *m) {
+    json_t *asked = json_loadb(m->part[GP_K_CONTENT].p, m->part[GP_K_CONTENT].n, 0, NULL);
+    const char *name = json_string_value(json_object_get(asked, "subshell_id"));
+    bool known = name && gp_kconsole_delete(name);
+    json_decref(asked);
+    reply(m, "delete_subshell_reply",
+          known ? "{\"status\":\"ok\"}"
+                : "{\"status\":\"error\",\"ename\":\"UnknownSubshell\",\"evalue\":\"there is no such "
+                  "console\",\"traceback\":[]}");
+}
+
+static void list_consoles(const gp_kmessage *m) {
+    append(gp_kmessage_take(m->channel, m, "list_subshell_reply", gp_kconsole_list()));
+}
+
+/* To a request of a kind that is not known, x_request: x_reply, an error. */
+static void refuse(const gp_kmessage *m) {
+    static const char ending[] = "_request";
+    char type[64];
+    size_t n = strlen(m->type), k = sizeof ending - 1;
+    if (n <= k || strcmp(m->type + n - k, ending)) return;
+    snprintf(type, sizeof type, "%.*s_reply", (int)(n - k), m->type);
+    reply(m, type,
+          "{\"status\":\"error\",\"ename\":\"NotSupported\",\"evalue\":\"this kernel does not know "
+          "such requests\",\"traceback\":[]}");
+}
+
+static void answer_control(const gp_kmessage *m) {
+    const char *type = m->type;
+    status_of(m, true);
+    if (!strcmp(type, "interrupt_request")) {
+        pthread_kill(own.main, SIGINT);
+        reply(m, "interrupt_reply", "{\"status\":\"ok\"}");
+    } else if (!strcmp(type, "shutdown_request")) {
+        reply_shutdown(m);
+    } else if (!strcmp(type, "kernel_info_request")) {
+        reply(m, "kernel_info_reply", own.info);
+    } else if (!strcmp(type, "create_subshell_request")) {
+        create_console(m);
+    } else if (!strcmp(type, "delete_subshell_request")) {
+        delete_console(m);
+    } else if (!strcmp(type, "list_subshell_request")) {
+        list_consoles(m);
+    } else {
+        refuse(m);
+    }
+    status_of(m, false);
+    if (!strcmp(type, "shutdown_request")) begin_end();
+}
+
+/* ---- what comes ---- */
+
+static void unknown_console(const gp_kmessage *m) {
+    status_of(m, true);
+    refuse(m);
+    status_of(m, false);
+}
+
+/* A request of a console waits for the main thread only where that is idle. */
+static void accept(gp_kmessage *m) {
+    if (m->channel == GP_K_STDIN) return gp_kqueue_put(&gp_kinputs, m);
+    if (m->channel == GP_K_CONTROL || !strcmp(m->type, "shutdown_request")) {
+        answer_control(m);
+    } else if (*m->subshell && !gp_kconsole_known(m->subshell)) {
+        unknown_console(m);
+    } else if (*m->subshell && (atomic_load(&gp_kbusy) || gp_kqueue_count(&gp_krequests))) {
+        return gp_kconsole_ask(m);
+    } else {
+        return gp_kqueue_put(&gp_krequests, m);
+    }
+    gp_kmessage_free(m);
+}
+
+/* A subscription: 1 and a topic. */
+static void welcome(const gp_kbytes *frame, int n) {
+    if (n != 1 || frame->n < 1 || frame->p[0] != 1) return;
+    size_t len;
+    char *topic = gp_kutf8(frame->p + 1, frame->n - 1, &len, NULL);
+    json_t *j = topic ? json_pack("{s:s#}", "subscription", topic, (int)len) : NULL;
+    gp_kmessage *m = gp_kmessage_take(GP_K_IOPUB, NULL, "iopub_welcome", j ? json_dumps(j, 0) : NULL);
+    json_decref(j);
+    free(topic);
+    if (!m) return;
+    free(m->id[0].p); /* the topic, by which the subscriber gets it */
+    m->id[0] = gp_kbytes_copy(frame->p + 1, frame->n - 1);
+    append(m);
+}
+
+static void receive(gp_kchannel channel) {
+    gp_kbytes frame[FRAMES];
+    int n;
+    while ((n = gp_kwire_receive(channel, frame, FRAMES))) {
+        if (n < 0) continue;
+        if (channel == GP_K_HEARTBEAT) gp_kwire_echo(channel, frame, n);
+        if (channel == GP_K_IOPUB) welcome(frame, n);
+        if (channel != GP_K_HEARTBEAT && channel != GP_K_IOPUB) {
+            gp_kmessage *m = gp_kmessage_read(channel, frame, n);
+            if (m) accept(m);
+        } else {
+            for (int i = 0; i < n; i++) free(frame[i].p);
+        }
+        if (channel == GP_K_SHELL && gp_kqueue_count(&gp_krequests) >= QUEUED) return;
+    }
+}
+
+/* ---- the loop ---- */
+
+static void look_at_parent(void) {
+    if (!own.parent || now_ms() - own.looked < PARENT_MS) return;
+    own.looked = now_ms();
+    if (getppid() != own.parent) begin_end();
+}
+
+/* The end has come: a cell that does not stop is left. */
+static void look_at_end(void) {
+    if (!own.ending_since) return;
+    if (atomic_load(&gp_kbusy)) pthread_kill(own.main, SIGINT);
+    if (now_ms() - own.ending_since < END_MS) return;
+    send_all();
+    gp_kwire_close();
+    _exit(EXIT_SUCCESS);
+}
+
+static int patience(bool stuck) {
+    if (stuck) return RETRY_MS;
+    if (gp_kstream_pending()) {
+        uint64_t gone = now_ms() - own.gathered_since;
+        return gone < GATHER_MS ? (int)(GATHER_MS - gone) : 0;
+    }
+    return own.ending_since ? 100 : PARENT_MS;
+}
+
+static void turn(void) {
+    unsigned sockets = (1u << GP_K_SOCKETS) - 1;
+    bool stuck = own.first != NULL;
+    if (gp_kqueue_count(&gp_krequests) >= QUEUED) sockets &= ~(1u << GP_K_SHELL);
+    const int fd[3] = {own.wake, stuck ? -1 : gp_kstream_fd(0), stuck ? -1 : gp_kstream_fd(1)};
+    unsigned ready = gp_kwire_poll(sockets, fd, 3, patience(stuck));
+    uint64_t wakes;
+    if (ready >> GP_K_SOCKETS & 1 && read(own.wake, &wakes, sizeof wakes) < 0) { /* none */
+    }
+    static const gp_kchannel order[] = {GP_K_CONTROL, GP_K_HEARTBEAT, GP_K_STDIN, GP_K_IOPUB,
+                                        GP_K_SHELL};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (ready >> order[i] & 1) receive(order[i]);
+    if (ready >> GP_K_SOCKETS & 6) read_streams();
+    if (own.gathered_since && now_ms() - own.gathered_since >= GATHER_MS) flush_streams();
+    forward();
+    look_at_parent();
+    look_at_end();
+}
+
+static void *run(void *unused) {
+    (void)unused;
+    pthread_setname_np(pthread_self(), "notebook");
+    append(gp_kmessage_new(GP_K_IOPUB, NULL, "status", "{\"execution_state\":\"starting\"}", NULL));
+    while (!atomic_load(&own.finish)) turn();
+    for (uint64_t since = now_ms(); now_ms() - since < 1000 && (own.first || gp_kqueue_count(&gp_kanswers));)
+        turn();
+    read_streams();
+    flush_streams();
+    send_all();
+    return NULL;
+}
+
+/* Jupyter's launcher names itself; it starts a kernel as its child. */
+static pid_t parent(void) {
+    return gp_env_text(GP_ENV_JPY_PARENT_PID) ? getppid() : 0;
+}
+
+bool gp_kthread_start(const char *info) {
+    own.info = info;
+    own.main = pthread_self();
+    own.parent = parent();
+    own.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return own.started = own.wake >= 0 && gp_thread_start(&own.thread, run, NULL);
+}
+
+void gp_kthread_end(void) {
+    if (!own.started) return;
+    own.started = false;
+    atomic_store(&own.finish, true);
+    gp_kwake();
+    pthread_join(own.thread, NULL);
+    gp_kqueue_close(&gp_kanswers);
+    gp_kwire_close();
+}

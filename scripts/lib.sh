@@ -82,8 +82,8 @@ has_module() {
 has_header() { echo "#include <$1>" | gcc -E - >/dev/null 2>&1; }
 
 # Prints what is missing, by the names of packages()'s first column; "test", "lint" or "fuzz" as $1
-# adds what scripts/test, scripts/dev/lint or scripts/dev/fuzz need, "kernel" what gpush kernel needs.
-# g++: for the stand-in for CUDA.
+# adds what scripts/test, scripts/dev/lint or scripts/dev/fuzz need, "kernel" what
+# gpush kernel needs. g++: for the stand-in for CUDA.
 missing() {
     tools=$build_tools
     case ${1-} in

@@ -154,7 +154,8 @@ static int l_state(lua_State *L) {
     int status = load_block(L);
     if (status == LUA_OK) keep_whole(L);
     else
-        *state = gp_chunk_incomplete(L, status, lua_tostring(L, 1)) ? GP_CHUNK_INCOMPLETE : GP_CHUNK_INVALID;
+        *state = gp_chunk_incomplete(L, status, lua_tostring(L, 1)) ? GP_CHUNK_INCOMPLETE
+                                                                    : GP_CHUNK_INVALID;
     return 0;
 }
 
@@ -215,4 +216,3 @@ bool gp_chunk_told(lua_State *L) {
     lua_pop(L, 1);
     return shown;
 }
-

@@ -4,11 +4,12 @@ local require = ...
 local gpush, registry = require "gpush", require "registry"
 local fit = require "fit"
 
--- The folder that holds Jupyter's kernels: of an environment, or this user's, where it is looked for
--- by jupyter_core.
+-- The folder that holds Jupyter's kernels: of an environment, or this user's, where jupyter_core
+-- looks for it.
 local function folder_of(given)
     if given["--prefix"] then return given["--prefix"] .. "/share/jupyter/kernels" end
-    local data, xdg, home = os.getenv "JUPYTER_DATA_DIR", os.getenv "XDG_DATA_HOME", os.getenv "HOME"
+    local data, xdg = os.getenv "JUPYTER_DATA_DIR", os.getenv "XDG_DATA_HOME"
+    local home = os.getenv "HOME"
     if data and data ~= "" then return data .. "/kernels" end
     if xdg and xdg ~= "" then return xdg .. "/jupyter/kernels" end
     return home and home .. "/.local/share/jupyter/kernels"
@@ -37,7 +38,9 @@ return function(command, given)
         return command.refuse "--user and --prefix: one of them"
     end
     folder = folder .. "/" .. name
-    if not os.execute("mkdir -p " .. quoted(folder)) then return command.files("cannot make " .. folder) end
+    if not os.execute("mkdir -p " .. quoted(folder)) then
+        return command.files("cannot make " .. folder)
+    end
     local ok, message = pcall(require "save", "kernel", folder .. "/kernel.json",
         gpush.json.encode(spec(given)) .. "\n")
     if not ok then return command.files(message) end

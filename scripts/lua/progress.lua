@@ -1,7 +1,7 @@
 --!plain
--- progress: a bar on stderr for loops, drawn on a terminal and in a notebook only. for i in progress(n, text) do …
--- end, for step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar =
--- progress(n, text);
+-- progress: a bar on stderr for loops, drawn on a terminal and in a notebook only. for i in
+-- progress(n, text) do … end, for step, x, y in progress(loader) do … end, for i, v in
+-- progress(list) do … end, or bar = progress(n, text);
 -- bar:step(note), bar:clear(), bar:done().
 local require = ...
 local gpush, declared, fail = require "gpush", require "declared", require "fail"

@@ -103,7 +103,7 @@ static int l_open(lua_State *L) {
     return 0;
 }
 
-static void *run(void *unused) {
+static void *serve(void *unused) {
     (void)unused;
     pthread_setname_np(pthread_self(), "console");
     lua_State *L = gp_lua_newstate();
@@ -118,7 +118,7 @@ static void *run(void *unused) {
 }
 
 void gp_kconsole_ask(gp_kmessage *m) {
-    if (!own.started) own.started = gp_thread_start(&own.thread, run, NULL);
+    if (!own.started) own.started = gp_thread_start(&own.thread, serve, NULL);
     if (own.started && gp_kqueue_count(&asked) < WAITING) gp_kqueue_put(&asked, m);
     else gp_kmessage_free(m);
 }

@@ -1,7 +1,7 @@
 /* The kernel for notebooks (Jupyter's protocol 5.5), shared by the files of shell/kernel/. One
- * thread, that of thread.c, owns all sockets and answers what must not wait: heartbeats, the control
- * channel, consoles while a cell runs. The main thread takes requests from its queue and runs Lua;
- * what it sends goes through another queue. No other thread touches its Lua state. */
+ * thread, that of thread.c, owns all sockets and answers what must not wait: heartbeats, the
+ * control channel, consoles while a cell runs. The main thread takes requests from its queue and
+ * runs Lua; what it sends goes through another queue. No other thread touches its Lua state. */
 #ifndef GP_KERNEL_H
 #define GP_KERNEL_H
 
@@ -79,7 +79,8 @@ typedef struct gp_kqueue {
     int n;
     bool closed;
 } gp_kqueue;
-#define GP_KQUEUE(q) {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, &(q).first, 0, 0}
+#define GP_KQUEUE(q)                                                                               \
+    { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, &(q).first, 0, 0 }
 
 /* Appends m, which may be NULL. */
 void gp_kqueue_put(gp_kqueue *q, gp_kmessage *m);
@@ -113,7 +114,7 @@ unsigned gp_kwire_poll(unsigned sockets, const int *fd, int n, int ms);
 
 extern gp_kqueue gp_krequests, gp_kinputs; /* for the main thread */
 extern gp_kqueue gp_kanswers;              /* from it */
-extern atomic_bool gp_kbusy;               /* whether a request is being answered by the main thread */
+extern atomic_bool gp_kbusy;               /* whether the main thread answers a request */
 extern atomic_bool gp_kending;
 
 /* Starts the thread; info: what kernel_info_request is answered. */
@@ -128,12 +129,13 @@ void gp_kwake(void);
 
 /* ---- streams.c: what is written to standard output and standard error ---- */
 
+/* Puts pipes in place of both files. */
 bool gp_kstreams_open(void);
 /* Gives the files back. */
 void gp_kstreams_close(void);
 int gp_kstream_fd(int i);
 /* Reads what is there now, at most a pipe's contents, and gives it to `send`, whole characters in
- * pieces of at most GP_KSTREAM_PIECE bytes once there are so many or with `flush`. */
+ * pieces of at most GP_KSTREAM_PIECE bytes: full ones at once, the rest when flushed. */
 enum { GP_KSTREAM_PIECE = 1 << 16 };
 void gp_kstream_read(int i, void (*send)(int i, const char *text, size_t n));
 void gp_kstream_flush(int i, void (*send)(int i, const char *text, size_t n));

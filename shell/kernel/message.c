@@ -146,14 +146,15 @@ gp_kmessage *gp_kmessage_new(gp_kchannel channel, const gp_kmessage *to, const c
     bool topic = channel == GP_K_IOPUB; /* by which subscribers choose */
     m->nids = topic ? 1 : to ? to->nids : 0;
     for (int i = 0; i < m->nids; i++)
-        m->id[i] = topic ? gp_kbytes_copy(type, strlen(type))
-                         : gp_kbytes_copy(to->id[i].p, to->id[i].n);
+        m->id[i] =
+            topic ? gp_kbytes_copy(type, strlen(type)) : gp_kbytes_copy(to->id[i].p, to->id[i].n);
     m->part[GP_K_HEADER] = header(type);
     const gp_kbytes *parent = to ? &to->part[GP_K_HEADER] : NULL;
     m->part[GP_K_PARENT_HEADER] =
         parent ? gp_kbytes_copy(parent->p, parent->n) : gp_kbytes_copy("{}", 2);
     const char *text[] = {metadata ? metadata : "{}", content ? content : "{}"};
-    for (int i = 0; i < 2; i++) m->part[GP_K_METADATA + i] = gp_kbytes_copy(text[i], strlen(text[i]));
+    for (int i = 0; i < 2; i++)
+        m->part[GP_K_METADATA + i] = gp_kbytes_copy(text[i], strlen(text[i]));
     bool ok = true;
     for (int i = 0; i < m->nids; i++) ok = ok && m->id[i].p;
     for (int i = 0; i < GP_K_PARTS; i++) ok = ok && m->part[i].p;

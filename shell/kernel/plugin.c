@@ -3,4 +3,5 @@
 
 __attribute__((visibility("default"))) const gp_zmq_table gp_zmq_functions = {
 #define F(name) .name = name,
-    GP_ZMQ_FUNCTIONS(F)};
+#include "shell/kernel/zmq.def"
+};

@@ -11,8 +11,11 @@ typedef struct gp_sha256 {
     uint8_t block[64];
 } gp_sha256;
 
+/* Begins a digest. */
 void gp_sha256_begin(gp_sha256 *s);
+/* Adds n bytes to it. */
 void gp_sha256_add(gp_sha256 *s, const void *data, size_t n);
+/* The digest of all that was added. */
 void gp_sha256_end(gp_sha256 *s, uint8_t out[32]);
 
 /* The signature of n texts, one after the other, as 64 hexadecimal digits and a zero. */

@@ -17,12 +17,12 @@
 #include "tensor/device/stream/thread.h"
 
 enum {
-    GATHER_MS = 20,              /* how long printed text may wait for more */
-    PATIENCE_MS = 5000,          /* how long a slow reader may hold up everything */
+    GATHER_MS = 20,     /* how long printed text may wait for more */
+    PATIENCE_MS = 5000, /* how long a slow reader may hold up everything */
     RETRY_MS = 5,
-    PARENT_MS = 500,             /* between two looks whether the parent lives */
-    END_MS = 2000,               /* that a running cell has at the end */
-    QUEUED = 1000,               /* requests that wait for the main thread */
+    PARENT_MS = 500, /* between two looks whether the parent lives */
+    END_MS = 2000,   /* that a running cell has at the end */
+    QUEUED = 1000,   /* requests that wait for the main thread */
     FRAMES = 64
 };
 
@@ -40,7 +40,7 @@ static struct {
     gp_kmessage *first, **last; /* to be sent, in this order */
     int frames_done;            /* of the first */
     uint64_t stuck_since, gathered_since, ending_since, looked;
-    bool lossy; /* a reader has not read for long */
+    bool lossy;         /* a reader has not read for long */
     gp_kmessage *whose; /* of the streams: a message about the request that prints */
 } own = {.last = &own.first, .wake = -1};
 
@@ -129,10 +129,9 @@ static void forward(void) {
 /* ---- the control channel ---- */
 
 static void status_of(const gp_kmessage *m, bool busy) {
-    append(gp_kmessage_new(GP_K_IOPUB, m, "status",
-                           busy ? "{\"execution_state\":\"busy\"}"
-                                : "{\"execution_state\":\"idle\"}",
-                           NULL));
+    append(gp_kmessage_new(
+        GP_K_IOPUB, m, "status",
+        busy ? "{\"execution_state\":\"busy\"}" : "{\"execution_state\":\"idle\"}", NULL));
 }
 
 /* Begins the end, which a cell that runs has some time for. */
@@ -152,8 +151,8 @@ static void reply_shutdown(const gp_kmessage *m) {
     json_t *asked = json_loadb(m->part[GP_K_CONTENT].p, m->part[GP_K_CONTENT].n, 0, NULL);
     bool again = json_is_true(json_object_get(asked, "restart"));
     json_decref(asked);
-    const char *content = again ? "{\"status\":\"ok\",\"restart\":true}"
-                                : "{\"status\":\"ok\",\"restart\":false}";
+    const char *content =
+        again ? "{\"status\":\"ok\",\"restart\":true}" : "{\"status\":\"ok\",\"restart\":false}";
     reply(m, "shutdown_reply", content);
     append(gp_kmessage_new(GP_K_IOPUB, m, "shutdown_reply", content, NULL));
 }
@@ -161,9 +160,10 @@ static void reply_shutdown(const gp_kmessage *m) {
 static void create_console(const gp_kmessage *m) {
     char name[64], content[128];
     if (!gp_kconsole_new(name))
-        return reply(m, "create_subshell_reply",
-                     "{\"status\":\"error\",\"ename\":\"TooMany\",\"evalue\":\"no more consoles can "
-                     "be opened\",\"traceback\":[]}");
+        return reply(
+            m, "create_subshell_reply",
+            "{\"status\":\"error\",\"ename\":\"TooMany\",\"evalue\":\"no more consoles can "
+            "be opened\",\"traceback\":[]}");
     snprintf(content, sizeof content, "{\"status\":\"ok\",\"subshell_id\":\"%s\"}", name);
     reply(m, "create_subshell_reply", content);
 }
@@ -174,9 +174,10 @@ static void delete_console(const gp_kmessage *m) {
     bool known = name && gp_kconsole_delete(name);
     json_decref(asked);
     reply(m, "delete_subshell_reply",
-          known ? "{\"status\":\"ok\"}"
-                : "{\"status\":\"error\",\"ename\":\"UnknownSubshell\",\"evalue\":\"there is no such "
-                  "console\",\"traceback\":[]}");
+          known
+              ? "{\"status\":\"ok\"}"
+              : "{\"status\":\"error\",\"ename\":\"UnknownSubshell\",\"evalue\":\"there is no such "
+                "console\",\"traceback\":[]}");
 }
 
 static void list_consoles(const gp_kmessage *m) {
@@ -247,7 +248,8 @@ static void welcome(const gp_kbytes *frame, int n) {
     size_t len;
     char *topic = gp_kutf8(frame->p + 1, frame->n - 1, &len, NULL);
     json_t *j = topic ? json_pack("{s:s#}", "subscription", topic, (int)len) : NULL;
-    gp_kmessage *m = gp_kmessage_take(GP_K_IOPUB, NULL, "iopub_welcome", j ? json_dumps(j, 0) : NULL);
+    gp_kmessage *m =
+        gp_kmessage_take(GP_K_IOPUB, NULL, "iopub_welcome", j ? json_dumps(j, 0) : NULL);
     json_decref(j);
     free(topic);
     if (!m) return;
@@ -320,12 +322,13 @@ static void turn(void) {
     look_at_end();
 }
 
-static void *run(void *unused) {
+static void *serve(void *unused) {
     (void)unused;
     pthread_setname_np(pthread_self(), "notebook");
     append(gp_kmessage_new(GP_K_IOPUB, NULL, "status", "{\"execution_state\":\"starting\"}", NULL));
     while (!atomic_load(&own.finish)) turn();
-    for (uint64_t since = now_ms(); now_ms() - since < 1000 && (own.first || gp_kqueue_count(&gp_kanswers));)
+    for (uint64_t since = now_ms();
+         now_ms() - since < 1000 && (own.first || gp_kqueue_count(&gp_kanswers));)
         turn();
     read_streams();
     flush_streams();
@@ -334,16 +337,14 @@ static void *run(void *unused) {
 }
 
 /* Jupyter's launcher names itself; it starts a kernel as its child. */
-static pid_t parent(void) {
-    return gp_env_text(GP_ENV_JPY_PARENT_PID) ? getppid() : 0;
-}
+static pid_t parent(void) { return gp_env_text(GP_ENV_JPY_PARENT_PID) ? getppid() : 0; }
 
 bool gp_kthread_start(const char *info) {
     own.info = info;
     own.main = pthread_self();
     own.parent = parent();
     own.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return own.started = own.wake >= 0 && gp_thread_start(&own.thread, run, NULL);
+    return own.started = own.wake >= 0 && gp_thread_start(&own.thread, serve, NULL);
 }
 
 void gp_kthread_end(void) {

@@ -15,9 +15,9 @@
 #include "tensor/io/own_file.h"
 
 enum {
-    KEPT = 200,               /* messages for each reader that does not read */
+    KEPT = 200,                 /* messages for each reader that does not read */
     LARGEST = 64 * 1024 * 1024, /* bytes of a frame that comes */
-    LINGER = 500              /* ms to deliver what is left at the end */
+    LINGER = 500                /* ms to deliver what is left at the end */
 };
 
 static const gp_zmq_table *zmq;
@@ -73,7 +73,8 @@ static bool bind_one(int i, const json_t *file, char *why, size_t size) {
         return false;
     }
     void *s = socket_of[i] = zmq->zmq_socket(context, kinds[i].type);
-    bool ok = s && set(s, ZMQ_LINGER, LINGER) && set(s, ZMQ_SNDHWM, i == GP_K_IOPUB ? KEPT : 1000) &&
+    bool ok = s && set(s, ZMQ_LINGER, LINGER) &&
+              set(s, ZMQ_SNDHWM, i == GP_K_IOPUB ? KEPT : 1000) &&
               zmq->zmq_setsockopt(s, ZMQ_MAXMSGSIZE, &largest, sizeof largest) == 0;
     if (ok && i == GP_K_IOPUB) ok = set(s, ZMQ_XPUB_VERBOSE, 1);
     if (ok && i != GP_K_IOPUB) ok = set(s, ZMQ_ROUTER_HANDOVER, 1);

@@ -44,7 +44,7 @@ libcrypto.so.*      Apache-2.0           Apache
 libssl.so.*         Apache-2.0           Apache
 libtmglib.so.*      BSD-3-clause         BSD
 libOpenCL.so.*      BSD-2-clause         Redistribution and use
-libzmq.so.*         LGPL-3+exception     the copyright holders give you permission to link this library with independent
+libzmq.so.*         LGPL-3+exception     LGPL-3.0+ with special exception
 libsodium.so.*      ISC                  Permission to use, copy, modify
 libpgm-*.so.*       LGPL-2.1+            Lesser General Public License
 libnorm.so.*        BSD-like             Naval Research Laboratory

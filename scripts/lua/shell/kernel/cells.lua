@@ -127,7 +127,9 @@ function cells.execute(code, asked)
     native.ask(asked.ask)
     local shown, wrong
     local page = not asked.silent and page_of(code)
-    if not page and code:find "%S" then shown, wrong = run_all(code, math.max(count, 1), asked.silent) end
+    if not page and code:find "%S" then
+        shown, wrong = run_all(code, math.max(count, 1), asked.silent)
+    end
     if wrong then return reply_failed(wrong, asked) end
     if shown then
         shown.execution_count = count

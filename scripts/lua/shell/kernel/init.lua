@@ -56,7 +56,7 @@ local function sorted(found)
     return out
 end
 
-local TYPED = 300 -- candidates of which the kind is told
+local TYPED = 300 -- candidates that have a kind in the reply
 
 function answer.complete_request(content)
     local code = field(content, "code", "string")
@@ -87,7 +87,8 @@ end
 
 -- A Lua pattern for one with * and ?.
 local function pattern_of(glob)
-    return "^" .. glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".") .. "$"
+    local text = glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0")
+    return "^" .. text:gsub("%*", ".*"):gsub("%?", ".") .. "$"
 end
 
 local EARLIER <const>, OURS <const> = 1, 2 -- sessions; 0 in a request is ours, too

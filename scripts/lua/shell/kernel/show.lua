@@ -1,6 +1,6 @@
 --!plain
--- What a notebook shows of values: the text that the prompt prints, and where there is more to show,
--- HTML or a picture.
+-- What a notebook shows of values: the text that the prompt prints, and where there is more to
+-- show, HTML.
 local require = ...
 local native = require "kernel.native"
 local show = {}

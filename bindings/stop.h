@@ -12,6 +12,10 @@ void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);
 /* Raises "interrupted!" in what this thread runs. For signal handlers. */
 void gp_stop_now(void);
+/* For the handler of a signal that came in this context: whether the thread was in a function of
+ * Lua's string library, which no hook ends, such as a search by a pattern; that raises the error
+ * when the handler returns. */
+bool gp_stop_leave_string(void *context);
 /* For functions that return an opened value to a `local _ <close>`: a stop that comes before the
  * value is marked to be closed is raised one instruction later, so that it is closed. */
 void gp_stop_after_next(void);

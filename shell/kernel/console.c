@@ -14,6 +14,7 @@
 #include "bindings/memory.h"
 #include "bindings/module.h"
 #include "shell/shell.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/device/stream/thread.h"
 
 enum { MOST = 32, WAITING = 64 }; /* consoles; requests that wait for an answer */
@@ -62,6 +63,9 @@ char *gp_kconsole_list(void) {
 
 /* ---- the thread ---- */
 
+atomic_ullong gp_kbegan;
+atomic_int gp_kcell;
+
 static void status(const gp_kmessage *m, const char *state) {
     gp_ksend(gp_kmessage_new(GP_K_IOPUB, m, "status", state, NULL));
 }
@@ -79,13 +83,19 @@ static int l_send(lua_State *L) {
 /* (request): answers it by scripts/lua/shell/kernel/console.lua. */
 static int l_answer(lua_State *L) {
     const gp_kmessage *m = lua_touserdata(L, 1);
+    if (!strcmp(m->type, "kernel_info_request")) {
+        gp_ksend(gp_kmessage_new(GP_K_SHELL, m, "kernel_info_reply", gp_kinfo, NULL));
+        return 0;
+    }
     gp_shell_push_module(L);
     gp_lua_require(L, "shell.kernel.console");
     lua_pushlightuserdata(L, (void *)m);
     lua_pushcclosure(L, l_send, 1);
     lua_pushstring(L, m->type);
     lua_pushlstring(L, m->part[GP_K_CONTENT].p, m->part[GP_K_CONTENT].n);
-    lua_call(L, 3, 0);
+    lua_pushnumber(L, (double)(gp_real_ns() - atomic_load(&gp_kbegan)) * 1e-9);
+    lua_pushinteger(L, atomic_load(&gp_kcell));
+    lua_call(L, 5, 0);
     return 0;
 }
 

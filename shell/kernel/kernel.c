@@ -13,8 +13,6 @@
 #include "shell/editor/history.h"
 #include "shell/shell.h"
 
-static char *info; /* what kernel_info_request is answered */
-
 /* What is left is sent, and the files are as they were: for os.exit, too. */
 static void close_all(void) {
     fflush(stdout);
@@ -49,7 +47,7 @@ static int l_serve(lua_State *L) {
     gp_shell_push_module(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
     gp_knative_push(L);
-    lua_pushstring(L, info);
+    lua_pushstring(L, gp_kinfo);
     lua_setfield(L, -2, "info");
     lua_setfield(L, -2, "kernel.native");
     lua_settop(L, 0);
@@ -60,10 +58,10 @@ static int l_serve(lua_State *L) {
 
 bool gp_kernel_run(lua_State *L, const char *file) {
     char why[500] = "out of memory";
-    info = make_info();
+    gp_kinfo = make_info();
     gp_interrupt_idle();
-    if (!info || !gp_kwire_open(file, why, sizeof why) || !gp_kstreams_open() ||
-        !gp_kthread_start(info)) {
+    if (!gp_kinfo || !gp_kwire_open(file, why, sizeof why) || !gp_kstreams_open() ||
+        !gp_kthread_start()) {
         gp_kstreams_close();
         gp_shell_message(why);
         return false;

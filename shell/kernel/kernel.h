@@ -117,8 +117,10 @@ extern gp_kqueue gp_kanswers;              /* from it */
 extern atomic_bool gp_kbusy;               /* whether the main thread answers a request */
 extern atomic_bool gp_kending;
 
-/* Starts the thread; info: what kernel_info_request is answered. */
-bool gp_kthread_start(const char *info);
+/* What kernel_info_request is answered. */
+extern const char *gp_kinfo;
+/* Starts the thread. */
+bool gp_kthread_start(void);
 /* Ends it once what was queued is sent, at most a second later. */
 void gp_kthread_end(void);
 /* Queues m, which may be NULL, to be sent by the thread after what was printed before; what is
@@ -152,6 +154,9 @@ bool gp_kconsole_known(const char *name);
 void gp_kconsole_ask(gp_kmessage *m);
 /* Ends it. */
 void gp_kconsole_end(void);
+/* When the cell that runs began, in ns, and its number. */
+extern atomic_ullong gp_kbegan;
+extern atomic_int gp_kcell;
 
 /* ---- input.c ---- */
 

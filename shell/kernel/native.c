@@ -10,6 +10,7 @@
 #include "profile/sync/sync.h"
 #include "shell/editor/history.h"
 #include "shell/shell.h"
+#include "tensor/device/card/clock.h"
 
 static gp_kmessage *current; /* the request that is answered */
 
@@ -27,6 +28,7 @@ static int l_receive(lua_State *L) {
     atomic_store(&gp_kbusy, false);
     current = gp_kqueue_take(&gp_krequests, true);
     if (!current) return 0;
+    atomic_store(&gp_kbegan, gp_real_ns());
     gp_interrupt_idle();
     gp_sync_forget_idle();
     gp_ksend(gp_kmessage_new(GP_K_PARENT, current, "parent", NULL, NULL));
@@ -85,8 +87,10 @@ static int l_utf8(lua_State *L) {
 /* load(text, number): the function of an input of that number, or nil and the message of its
  * error. */
 static int l_load(lua_State *L) {
+    int number = (int)luaL_checkinteger(L, 2);
     luaL_checkstring(L, 1);
-    gp_input_number((int)luaL_checkinteger(L, 2));
+    gp_input_number(number);
+    atomic_store(&gp_kcell, number);
     lua_settop(L, 1);
     if (gp_chunk_load_text(L) == LUA_OK) {
         gp_chunk_mention(L);
@@ -118,13 +122,16 @@ static int l_keep(lua_State *L) {
     return 0;
 }
 
-/* call(echo, f, ...): true and the results, or false, the message, and whether it was interrupted.
- * echo: what waits for a device is the display of a value. */
+/* call(how, f, ...): true and the results, or false and the message. how: "echo": what waits for a
+ * device is the display of a value; "quiet": it is ours and in no ledger. */
 static int l_call(lua_State *L) {
-    int echo = lua_toboolean(L, 1);
-    if (echo) gp_sync_echo(1);
+    const char *how = luaL_checkstring(L, 1);
+    bool echo = *how == 'e', quiet = *how == 'q';
+    gp_sync_echo(echo);
+    gp_sync_quiet(quiet);
     int status = gp_shell_call(L, lua_gettop(L) - 2, LUA_MULTRET);
-    if (echo) gp_sync_echo(-1);
+    gp_sync_echo(-echo);
+    gp_sync_quiet(-quiet);
     lua_pushboolean(L, status == LUA_OK);
     lua_replace(L, 1);
     if (status != LUA_OK) luaL_tolstring(L, -1, NULL), lua_replace(L, 2), lua_settop(L, 2);

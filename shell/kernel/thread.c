@@ -29,14 +29,14 @@ enum {
 gp_kqueue gp_krequests = GP_KQUEUE(gp_krequests), gp_kinputs = GP_KQUEUE(gp_kinputs),
           gp_kanswers = GP_KQUEUE(gp_kanswers);
 atomic_bool gp_kbusy, gp_kending;
+const char *gp_kinfo;
 
 static struct {
     pthread_t thread, main;
     bool started;
     atomic_bool finish; /* sends what is queued, and ends */
     int wake;
-    pid_t parent; /* 0: nobody's death ends the kernel */
-    const char *info;
+    pid_t parent;               /* 0: nobody's death ends the kernel */
     gp_kmessage *first, **last; /* to be sent, in this order */
     int frames_done;            /* of the first */
     uint64_t stuck_since, gathered_since, ending_since, looked;
@@ -168,6 +168,10 @@ static void create_console(const gp_kmessage *m) {
     reply(m, "create_subshell_reply", content);
 }
 
+static const char no_console[] =
+    "{\"status\":\"error\",\"ename\":\"UnknownSubshell\",\"evalue\":\"there is no such console\","
+    "\"traceback\":[]}";
+
 static void delete_console(const gp_kmessage *m) {
     json_t *asked = json_loadb(m->part[GP_K_CONTENT].p, m->part[GP_K_CONTENT].n, 0, NULL);
     const char *name = json_string_value(json_object_get(asked, "subshell_id"));
@@ -184,16 +188,14 @@ static void list_consoles(const gp_kmessage *m) {
     append(gp_kmessage_take(m->channel, m, "list_subshell_reply", gp_kconsole_list()));
 }
 
-/* To a request of a kind that is not known, x_request: x_reply, an error. */
-static void refuse(const gp_kmessage *m) {
+/* To a request that cannot be answered, x_request: x_reply, an error. */
+static void refuse(const gp_kmessage *m, const char *content) {
     static const char ending[] = "_request";
     char type[64];
     size_t n = strlen(m->type), k = sizeof ending - 1;
     if (n <= k || strcmp(m->type + n - k, ending)) return;
     snprintf(type, sizeof type, "%.*s_reply", (int)(n - k), m->type);
-    reply(m, type,
-          "{\"status\":\"error\",\"ename\":\"NotSupported\",\"evalue\":\"this kernel does not know "
-          "such requests\",\"traceback\":[]}");
+    reply(m, type, content);
 }
 
 static void answer_control(const gp_kmessage *m) {
@@ -205,7 +207,7 @@ static void answer_control(const gp_kmessage *m) {
     } else if (!strcmp(type, "shutdown_request")) {
         reply_shutdown(m);
     } else if (!strcmp(type, "kernel_info_request")) {
-        reply(m, "kernel_info_reply", own.info);
+        reply(m, "kernel_info_reply", gp_kinfo);
     } else if (!strcmp(type, "create_subshell_request")) {
         create_console(m);
     } else if (!strcmp(type, "delete_subshell_request")) {
@@ -213,7 +215,9 @@ static void answer_control(const gp_kmessage *m) {
     } else if (!strcmp(type, "list_subshell_request")) {
         list_consoles(m);
     } else {
-        refuse(m);
+        refuse(m,
+               "{\"status\":\"error\",\"ename\":\"NotSupported\",\"evalue\":\"this kernel does not "
+               "know such requests\",\"traceback\":[]}");
     }
     status_of(m, false);
     if (!strcmp(type, "shutdown_request")) begin_end();
@@ -223,7 +227,7 @@ static void answer_control(const gp_kmessage *m) {
 
 static void unknown_console(const gp_kmessage *m) {
     status_of(m, true);
-    refuse(m);
+    refuse(m, no_console);
     status_of(m, false);
 }
 
@@ -339,8 +343,7 @@ static void *serve(void *unused) {
 /* Jupyter's launcher names itself; it starts a kernel as its child. */
 static pid_t parent(void) { return gp_env_text(GP_ENV_JPY_PARENT_PID) ? getppid() : 0; }
 
-bool gp_kthread_start(const char *info) {
-    own.info = info;
+bool gp_kthread_start(void) {
     own.main = pthread_self();
     own.parent = parent();
     own.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -63,6 +63,11 @@ static void stops_loop(const char *line, const char *name) {
 static void interrupts(void) {
     stops_loop("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end",
                "ops on the processor");
+    stops_loop(
+        "print('run' .. 'ning') k = ('a'):rep(40):find(('a?'):rep(40) .. ('a'):rep(40) .. 'c')",
+        "a search by a pattern");
+    stops_loop("print('run' .. 'ning') k = ('a'):rep(99999):gsub(('%a-'):rep(9) .. 'b', '')",
+               "a replacement by a pattern with classes, which the C library looks up");
     /* 900 ops that keep the device busy for about three seconds, however fast it is; the first ones
      * clear fresh pages. */
     says("z = ones(1000000, {device = 'sim'}) for i = 1, 60 do z = z * 1 end z:sum():item() t = "

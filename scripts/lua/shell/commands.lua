@@ -108,6 +108,7 @@ end)
 
 command("sync", "", "the waits for devices since the last report, by line", function()
     if #gpush.sync.lines() == 0 then return print "no waits since the last report" end
+    if shell.looks_on then return print(gpush.sync.report { print = false }) end
     gpush.sync.report()
     gpush.sync.reset()
 end)

@@ -3,7 +3,7 @@
 -- Returns the table that shell/session.c calls.
 local require = ...
 local gpush, native = require "gpush", require "shell.native" -- session.c's functions
-local shell = { native = native }
+local shell = { native = native } -- looks_on: another state's session is looked at, and kept
 
 shell.nearest = require "nearest"
 

@@ -52,7 +52,7 @@ local function run(chunk, code, number)
         if not f then return nil, failure(native.explained(message), "SyntaxError") end
         chunk.f = f
     end
-    local results = table.pack(native.call(false, chunk.f))
+    local results = table.pack(native.call("", chunk.f))
     if not results[1] then return nil, failure(results[2]) end
     native.remember(chunk.text, table.unpack(results, 2, results.n))
     local values = table.pack(table.unpack(results, 2, results.n))

@@ -4,7 +4,7 @@
 -- in place.
 local require = ...
 local gpush, native, registry = require "gpush", require "kernel.native", require "registry"
-local show = require "shell.kernel.show"
+local show, html = require "shell.kernel.show", require "shell.kernel.html"
 local json = gpush.json
 local display = {}
 local made = 0 -- displays with a name of ours
@@ -60,6 +60,16 @@ registry["gpush.bar"] = function()
     end
     function bar:flush() end
     return bar
+end
+
+-- sync.report() with its table, for :sync, too.
+local report = gpush.sync.report
+function gpush.sync.report(options)
+    if type(options) == "table" and options.print == false then return report(options) end
+    local text = native.utf8(report { print = false })
+    made = made + 1
+    send({ ["text/plain"] = text, ["text/html"] = html.report(text) },
+        ("gpush-%d"):format(made), false)
 end
 
 return display

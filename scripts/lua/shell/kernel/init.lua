@@ -132,7 +132,8 @@ local function last_of(found, n)
 end
 
 function answer.history_request(content)
-    local how, found = optional(content, "hist_access_type", "tail"), nil
+    local how = optional(content, "hist_access_type", "tail")
+    local found
     if how == "range" then
         found = range(content)
     else
@@ -188,7 +189,7 @@ local function handle(type, content, aborted)
     if not ok then fail(type, "BadRequest", tostring(message)) end
 end
 
-notebook = require "shell.kernel.display" -- a global
+_G.notebook = require "shell.kernel.display"
 
 return function()
     for type, content, _, aborted in native.receive do

@@ -3,6 +3,7 @@
 -- show, HTML.
 local require = ...
 local native = require "kernel.native"
+local html = require "shell.kernel.html"
 local show = {}
 
 -- The texts that print would print.
@@ -14,9 +15,12 @@ end
 
 -- The data of values by their type, as display messages have them; or nil and a message.
 function show.values(...)
-    local ok, text = native.call(true, text_of, ...)
+    local ok, text = native.call("echo", text_of, ...)
     if not ok then return nil, text end
-    return { data = { ["text/plain"] = native.utf8(text) }, metadata = {} }
+    local data = { ["text/plain"] = native.utf8(text) }
+    local rich, more = native.call("quiet", html.of, (...), text)
+    if select("#", ...) == 1 and rich then data["text/html"] = more end
+    return { data = data, metadata = {} }
 end
 
 return show

@@ -169,7 +169,9 @@ static int l_remember(lua_State *L) {
     lua_pushvalue(L, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.remembered"); /* its owner meanwhile */
     lua_remove(L, 1);
-    if (!gp_shell_is_command(text)) gp_shell_remember(L, text);
+    if (gp_shell_is_command(text)) return 0;
+    gp_shell_remember(L, text);
+    gp_debug_release(L); /* of an earlier error */
     return 0;
 }
 

@@ -144,7 +144,8 @@ function html.of(value, text)
     if gpush.is_tensor(value) then return tensor(value) end
     local meta = debug.getmetatable(value)
     if type(value) == "userdata" and type(meta) == "table" and meta.__name == "gpush.profile" then
-        return "<div>" .. escaped(text) .. "</div>" .. (html.report(value:table { limit = 20 }) or "")
+        local rows = html.report(value:table { limit = 20 })
+        return "<div>" .. escaped(text) .. "</div>" .. (rows or "")
     end
     local report = type(value) == "table" and type(meta) == "table" and rawget(meta, "__tostring")
     return report and html.report(text) or nil

@@ -150,6 +150,9 @@ bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
 static inline bool gp_lua_calls(const gp_op *op) {
     return strncmp(op->sig, "program ", 8) != 0 && strncmp(op->sig, "group ", 6) != 0;
 }
+/* Adds op to the module and the methods, the tables at these indices, and its form with _ where it
+ * has one. */
+void gp_lua_add_op(lua_State *L, int module, int methods, const gp_op *op);
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 /* op's signature, made at its first call and kept for good; raises when out of memory. States in

@@ -160,6 +160,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_time(L);
     gp_lua_open_fuse(L);
     gp_lua_open_simt(L);
+    gp_lua_open_extension(L);
     gp_lua_open_card(L);
     gp_lua_open_capture(L);
     gp_lua_open_dist(L);

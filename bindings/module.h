@@ -34,6 +34,7 @@ void gp_lua_open_profile(lua_State *L);
 void gp_lua_open_time(lua_State *L);
 void gp_lua_open_fuse(lua_State *L);
 void gp_lua_open_simt(lua_State *L);
+void gp_lua_open_extension(lua_State *L);
 void gp_lua_open_card(lua_State *L);
 void gp_lua_open_capture(lua_State *L);
 void gp_lua_open_dist(lua_State *L);

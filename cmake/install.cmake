@@ -36,6 +36,13 @@ install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/co
 install(FILES scripts/completion/gpush.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES scripts/completion/gpush.zsh DESTINATION share/zsh/site-functions RENAME _gpush)
 install(FILES ${CMAKE_BINARY_DIR}/docs/reference.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# for libraries that add ops: the header, and how pkg-config and CMake's find_package find it
+install(FILES include/gpush/op.h DESTINATION include/gpush)
+configure_file(cmake/gpush.pc.in generated/gpush.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/gpush.pc DESTINATION lib/pkgconfig)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/gpush-config-version.cmake COMPATIBILITY AnyNewerVersion ARCH_INDEPENDENT)
+install(FILES cmake/gpush-config.cmake ${CMAKE_BINARY_DIR}/generated/gpush-config-version.cmake DESTINATION lib/cmake/gpush)
 # for editors: LuaLS's workspace.library
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.lua DESTINATION share/gpush/library)
 install(DIRECTORY pictures DESTINATION ${CMAKE_INSTALL_DOCDIR})

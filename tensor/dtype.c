@@ -55,6 +55,28 @@ bool gp_dtype_parse(const char *name, gp_dtype *dt) {
                    name);
 }
 
+bool gp_dtype_set(const char *text, uint32_t *set) {
+    static const struct {
+        const char *name;
+        uint32_t set;
+    } sets[] = {{"all", GP_SET_FLOAT | GP_SET_INT | GP_SET_BOOL},
+                {"numbers", GP_SET_FLOAT | GP_SET_INT},
+                {"integers", GP_SET_INT},
+                {"floats", GP_SET_FLOAT}};
+    *set = 0;
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        uint32_t word = 0;
+        n = strcspn(text, " ");
+        for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
+            if (strlen(sets[k].name) == n && !strncmp(text, sets[k].name, n)) word = sets[k].set;
+        for (int dt = 0; dt < GP_DTYPES && !word; dt++)
+            if (strlen(names[dt]) == n && !strncmp(text, names[dt], n)) word = GP_BIT(dt);
+        if (!word) return gp_fail("'%.*s' is no dtype", (int)(n < 40 ? n : 40), text);
+        *set |= word;
+    }
+    return *set || gp_fail("there are none");
+}
+
 gp_dtype gp_dtype_promote(gp_dtype a, gp_dtype b) {
     if (a == b) return a;
     gp_dkind ka = gp_dtype_kind(a), kb = gp_dtype_kind(b);

@@ -32,6 +32,10 @@ const char *gp_dtype_name(gp_dtype dt);
  * message if there is no such dtype. */
 bool gp_dtype_parse(const char *name, gp_dtype *dt);
 
+/* A set of dtypes, "f64 f32 integers": their names, or all, numbers, integers, floats. False with a
+ * message, of the word that is none. */
+bool gp_dtype_set(const char *text, uint32_t *set);
+
 /* The smallest dtype that both fit in, as torch.promote_types. */
 gp_dtype gp_dtype_promote(gp_dtype a, gp_dtype b);
 

@@ -31,9 +31,31 @@ _Thread_local gp_rng gp_generator = {.seed = 0x5eed};
 
 void gp_manual_seed(uint64_t seed) { gp_generator = (gp_rng){.seed = seed}; }
 
+/* Rows that libraries have added; any thread reads them. */
+enum { MAX_ADDED = 512 };
+static const gp_op *added[MAX_ADDED];
+static atomic_int nadded;
+
+const gp_op *gp_op_row(int i) {
+    if (i < GP_ROWS) return &gp_ops[i];
+    return i - GP_ROWS < atomic_load(&nadded) ? added[i - GP_ROWS] : NULL;
+}
+
+bool gp_op_add(const gp_op *first, size_t size, int n) {
+    int have = atomic_load(&nadded);
+    if (n > MAX_ADDED - have)
+        return gp_fail("%s: libraries have added %d ops, and may add %d", first->name, have,
+                       MAX_ADDED);
+    for (int i = 0; i < n; i++)
+        added[have + i] = (const gp_op *)((const char *)first + (size_t)i * size);
+    atomic_store(&nadded, have + n);
+    return true;
+}
+
 const gp_op *gp_op_find(const char *name) {
-    for (int i = 0; i < GP_ROWS; i++)
-        if (!strcmp(gp_ops[i].name, name)) return &gp_ops[i];
+    const gp_op *op;
+    for (int i = 0; (op = gp_op_row(i)); i++)
+        if (!strcmp(op->name, name)) return op;
     return NULL;
 }
 

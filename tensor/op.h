@@ -13,6 +13,7 @@
 #define GP_MAX_ARGS 18
 #define GP_MAX_OUT 4
 #define GP_MAX_INTS 32
+#define GP_MAX_TMP 8
 
 typedef enum gp_arg_kind {
     GP_NONE,
@@ -72,8 +73,9 @@ typedef struct gp_call {
         const gp_array *outa[GP_MAX_OUT]; /* the same, as kernels see it */
     };
     union {
-        gp_tensor *tmp[2]; /* temporaries that infer made for the kernel; freed by gp_op_run */
-        const gp_array *tmpa[2];
+        gp_tensor *tmp[GP_MAX_TMP]; /* temporaries that infer made for the kernel; freed by
+                                       gp_op_run */
+        const gp_array *tmpa[GP_MAX_TMP];
     };
     int64_t ints[GP_MAX_INTS];
 } gp_call;
@@ -241,6 +243,12 @@ extern const gp_op gp_ops[GP_OPS];
 #define GP_OP(name) (&gp_ops[OP_##name])
 static inline int gp_op_id(const gp_op *op) { return op->id; }
 
+/* Row i of the table, counted from 0: those of ops.def, then those that libraries have added
+ * (tensor/ops/extension). NULL: there are no more. */
+const gp_op *gp_op_row(int i);
+/* Adds n rows, which are `size` bytes apart and live as long as the process; calls do not overlap.
+ * False with a message where there would be too many. */
+bool gp_op_add(const gp_op *first, size_t size, int n);
 /* The op called name, or NULL. */
 const gp_op *gp_op_find(const char *name);
 

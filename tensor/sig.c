@@ -27,7 +27,7 @@ static bool param_default(const char **s, gp_param *p) {
     p->has_default = true;
     if (**s == '"') {
         size_t n = strcspn(++*s, "\"");
-        if (n >= sizeof p->text) return false;
+        if (n >= sizeof p->text || !(*s)[n]) return false;
         memcpy(p->text, *s, n);
         *s += n + 1;
         return true;

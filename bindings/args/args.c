@@ -2,42 +2,21 @@
  * defaults. */
 #include "bindings/args/args.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "bindings/args/names.h"
 #include "bindings/args/values.h"
 #include "bindings/bind.h"
+#include "tensor/call.h"
 
 /* Fills in the signature's default for an absent argument; raises for mandatory ones. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
-    gp_value *v = &c->arg[c->nargs];
-    if (!p->has_default) {
-        if (!p->optional) {
-            gp_fail("%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
-                    gp_lua_wanted[p->type]);
-            gp_lua_raise_argument(L);
-        }
-        gp_call_none(c);
-        return;
+    if (!p->has_default && !p->optional) {
+        gp_fail("%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
+                gp_lua_wanted[p->type]);
+        gp_lua_raise_argument(L);
     }
-    switch ((gp_sig_type)p->type) {
-    case GP_SIG_float: *v = (gp_value){.kind = GP_FLOAT, .f = p->number}; break;
-    case GP_SIG_bool: *v = (gp_value){.kind = GP_BOOL, .i = p->number != 0}; break;
-    case GP_SIG_str: *v = (gp_value){.kind = GP_STR, .s = p->text}; break;
-    case GP_SIG_number:
-    case GP_SIG_operand:
-        if (p->number == floor(p->number))
-            *v = (gp_value){.kind = GP_NUMBER, .i = (int64_t)p->number};
-        else *v = (gp_value){.kind = GP_NUMBER, .is_float = true, .f = p->number};
-        break;
-    case GP_SIG_dims:
-    case GP_SIG_shape:
-    case GP_SIG_padding:
-    case GP_SIG_ints: gp_call_ints(c, &(int64_t){(int64_t)p->number}, 1); return;
-    default: *v = (gp_value){.kind = GP_INT, .i = (int64_t)p->number}; break;
-    }
-    c->nargs++;
+    gp_call_default(c, p);
 }
 
 /* Whether the table at i has no entries at all. */

@@ -22,7 +22,7 @@ enum {
     MOST_LEFT = 2,    /* a further call waits for one of them to end */
     POLL_MS = 10,     /* between checks of gp_interrupted */
     IDLE_MS = 1000,
-    HELD = GP_MAX_ARGS + GP_MAX_OUT + 2
+    HELD = GP_MAX_ARGS + GP_MAX_OUT + GP_MAX_TMP
 };
 
 /* A thread, and the call that it runs. When idle it stays for a while, with its workspace and its

@@ -8,6 +8,7 @@
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/hazard.h"
 #include "tensor/ops/conv/conv.h"
+#include "tensor/ops/extension/run.h"
 #include "tensor/ops/finite.h"
 #include "tensor/ops/norm.h"
 #include "tensor/device/stream/thread.h"

@@ -13,7 +13,8 @@ arch=$(dpkg --print-architecture 2>/dev/null)
 files_in() {
     local f gone=
     for f in bin/gpush lib/lua/5.4/gpush.so share/man/man1/gpush.1 share/bash-completion/completions/gpush \
-        share/zsh/site-functions/_gpush share/fish/vendor_completions.d/gpush.fish share/doc/gpush/copyright share/doc/gpush/reference.md share/gpush/library/gpush.lua; do
+        share/zsh/site-functions/_gpush share/fish/vendor_completions.d/gpush.fish share/doc/gpush/copyright share/doc/gpush/reference.md share/gpush/library/gpush.lua include/gpush/op.h \
+        lib/pkgconfig/gpush.pc lib/cmake/gpush/gpush-config.cmake lib/cmake/gpush/gpush-config-version.cmake; do
         [ -s "$1/$f" ] || gone+=$f$'\n'
     done
     while read -r f; do
@@ -44,6 +45,45 @@ stock() {
         *thread*) lib=$(gcc -print-file-name=libtsan.so) ;;
     esac
     LD_PRELOAD=$lib lua5.4 "$@"
+}
+
+# extends PREFIX: the library of the documents is built against the prefix alone, by pkg-config and by
+# CMake, and adds its ops to the shell and to stock Lua; so does one in C++, whose kernels throw.
+extends() {
+    local in=$scratch/extend cmake cpath
+    mkdir -p "$in/cmake" "$in/pc"
+    awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$root/docs/embedding-and-extending.md" >"$in/distances.c"
+    tap_empty "$(diff "$in/distances.c" "$root/tests/support/extension/distances.c")" "the document's library is the tests'"
+    local flags
+    flags=$(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --cflags gpush)
+    # shellcheck disable=SC2086 # several flags
+    cc -Wall -Wextra -Werror -shared -fPIC $flags -o "$in/pc/distances.so" "$in/distances.c" >"$scratch/log" 2>&1
+    tap_ok $? "a library is built by pkg-config" "$(cat "$scratch/log")"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(distances LANGUAGES C)' 'find_package(gpush 0.5 REQUIRED)' \
+        'gpush_add_library(distances ../distances.c)' >"$in/cmake/CMakeLists.txt"
+    (cd "$in/cmake" && cmake -DCMAKE_PREFIX_PATH="$1" . && cmake --build .) >"$scratch/log" 2>&1
+    tap_ok $? "and by CMake" "$(cat "$scratch/log")"
+    for by in pc cmake; do
+        cpath="$1/lib/lua/5.4/?.so;$in/$by/?.so"
+        tap_is "$(cd / && LUA_CPATH="$in/$by/?.so" "$1/bin/gpush" -e 'require "distances" print(hypot3(ones(1) * 2, 3, 6):item())' 2>&1)" \
+            "[own]7.0" "by $by: in the shell"
+        tap_is "$(cd / && LUA_CPATH=$cpath stock -e 'local d = require "distances" print(d.cityblock(require "gpush".ones(2, 3), require "gpush".zeros(1, 3)):sum():item())' 2>&1)" \
+            "[own]6.0" "by $by: in stock lua5.4"
+    done
+    cat >"$in/throws.cpp" <<'END'
+#include <lua.hpp>
+#include <stdexcept>
+#include <gpush/op.h>
+static int fails(const gpush_call *) { throw std::runtime_error("thrown"); }
+static const gpush_op ops[] = {{"throws", "tensor x", "throws", nullptr, 0, 0, nullptr, gpush_catch<fails>, nullptr, nullptr, nullptr, nullptr}};
+GPUSH_LIBRARY(throws, ops)
+END
+    command -v g++ >/dev/null || { tap_skip "no C++ compiler"; return; }
+    # shellcheck disable=SC2086
+    g++ -Wall -Wextra -Werror -shared -fPIC $flags -o "$in/pc/throws.so" "$in/throws.cpp" >"$scratch/log" 2>&1
+    tap_ok $? "a library in C++" "$(cat "$scratch/log")"
+    tap_is "$(cd / && LUA_CPATH="$in/pc/?.so" "$1/bin/gpush" -e 'require "throws" print(select(2, pcall(throws, ones(1))))' 2>&1)" \
+        "[own](command line):1: throws: thrown" "an exception is an error"
 }
 
 # faults_of FILE...: what readelf finds missing in each.
@@ -167,6 +207,7 @@ else
     tap_skip "no packages to list, or a sanitised build"
 fi
 runs_in "$scratch/usr" installed
+extends "$scratch/usr"
 out=$(man --warnings=all -l "$scratch/usr/share/man/man1/gpush.1" 2>&1 >/dev/null) || out=
 tap_empty "$out" "the man page has no warnings"
 # One text: an op's help in the man page, the reference and the declarations for editors.

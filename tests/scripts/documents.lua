@@ -68,7 +68,7 @@ local function run_page(page, blocks)
         end
     end
     write(scratch .. "/page.lua", "io.stdout:setvbuf 'no'\n" .. table.concat(parts, "\n"))
-    return run(("'%s/gpush' page.lua"):format(build))
+    return run(("LUA_CPATH='%s/tests/extension/?.so;;' '%s/gpush' page.lua"):format(build, build))
 end
 
 local function check_page(page, path)

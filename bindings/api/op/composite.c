@@ -28,29 +28,10 @@ static const char *field(lua_State *L, int def, const char *name, int keep) {
     return s;
 }
 
-/* The set of a definition's dtypes, "f64 f32 integers": their names and those of sets. Raises at
- * others. */
+/* The set of a definition's dtypes (gp_dtype_set). Raises where it is none. */
 static uint32_t types_of(lua_State *L, const char *text) {
-    static const struct {
-        const char *name;
-        uint32_t types;
-    } sets[] = {{"all", GP_SET_FLOAT | GP_SET_INT | GP_SET_BOOL},
-                {"numbers", GP_SET_FLOAT | GP_SET_INT},
-                {"integers", GP_SET_INT},
-                {"floats", GP_SET_FLOAT}};
-    uint32_t types = 0;
-    for (size_t n; *text; text += n + (text[n] == ' ')) {
-        uint32_t word = 0;
-        n = strcspn(text, " ");
-        for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
-            if (strlen(sets[k].name) == n && !strncmp(text, sets[k].name, n)) word = sets[k].types;
-        for (int dt = 0; dt < GP_DTYPES && !word; dt++) {
-            const char *name = gp_dtype_name((gp_dtype)dt);
-            if (strlen(name) == n && !strncmp(text, name, n)) word = GP_BIT(dt);
-        }
-        if (!word) luaL_error(L, "define: dtypes: '%s'", text);
-        types |= word;
-    }
+    uint32_t types;
+    if (!gp_dtype_set(text, &types)) luaL_error(L, "define: dtypes: %s", gp_error());
     return types;
 }
 

@@ -106,9 +106,9 @@ static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
     lua_createtable(L, 0, GP_ROWS);
     int list = lua_gettop(L);
-    for (int i = 0; i < GP_ROWS; i++)
-        if (gp_lua_calls(&gp_ops[i]))
-            add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind], row_types(&gp_ops[i]));
+    const gp_op *row;
+    for (int i = 0; (row = gp_op_row(i)); i++)
+        if (gp_lua_calls(row)) add_entry(L, row, kinds[row->kind], row_types(row));
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
         const gp_op *op = gp_lua_composite(L, -1);
@@ -138,6 +138,7 @@ const gp_op *gp_lua_op_of(lua_State *L, int i) {
     const gp_op *op = lua_islightuserdata(L, -1) ? lua_touserdata(L, -1) : NULL;
     lua_pop(L, 1);
     bool ours = op >= gp_ops && op < gp_ops + GP_ROWS;
+    for (int i = GP_ROWS; !ours && op && gp_op_row(i); i++) ours = gp_op_row(i) == op;
     return ours ? op : NULL;
 }
 

@@ -146,8 +146,7 @@ static void set_function(lua_State *L, int t, const char *name) {
     lua_setfield(L, t, name);
 }
 
-/* Adds the op to the module and the methods, and its form with _ where it has one. */
-static void add_op(lua_State *L, int module, int methods, const gp_op *op) {
+void gp_lua_add_op(lua_State *L, int module, int methods, const gp_op *op) {
     bool method = !strncmp(op->sig, "tensor", 6) && strncmp(op->sig, "tensors", 7);
     method = method || !strncmp(op->sig, "operand", 7);
     gp_lua_push_op(L, op, false);
@@ -164,7 +163,8 @@ static void add_op(lua_State *L, int module, int methods, const gp_op *op) {
 void gp_lua_open_ops(lua_State *L) {
     int module = lua_gettop(L);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    for (int i = 0; i < GP_ROWS; i++)
-        if (gp_lua_calls(&gp_ops[i])) add_op(L, module, module + 1, &gp_ops[i]);
+    const gp_op *op;
+    for (int i = 0; (op = gp_op_row(i)); i++)
+        if (gp_lua_calls(op)) gp_lua_add_op(L, module, module + 1, op);
     lua_pop(L, 1);
 }

@@ -5,10 +5,12 @@ local gpush, registry = require "gpush", require "registry"
 local topic, page = require "help.topic", require "help.page"
 local print, put, wrapped = page.print, page.put, page.wrapped
 
--- The table of ops, made once: it resolves every composite.
-local table_of_ops
+-- The table of ops, which resolves every composite: made again where a library has added some.
+local table_of_ops, added
 function page.rows()
-    table_of_ops = table_of_ops or gpush.ops(true)
+    if not table_of_ops or added ~= registry["gpush.added"] then
+        table_of_ops, added = gpush.ops(true), registry["gpush.added"]
+    end
     return table_of_ops
 end
 

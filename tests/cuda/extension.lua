@@ -2,8 +2,7 @@
 -- in order with what comes before and after, and a device without a kernel is an error.
 local t = require "tap"
 package.cpath = os.getenv "GPUSH_BUILD" .. "/tests/extension/?.so;" .. package.cpath
-require "card"
-require "distances"
+local card_copy, hypot3 = require "card".card_copy, require "distances".hypot3
 
 local x = arange(1, 6, { device = "cuda", dtype = "f32" }):reshape(2, 3)
 t.is(card_copy(x), { { 1, 2, 3 }, { 4, 5, 6 } }, "its kernel runs")
@@ -15,9 +14,8 @@ for _ = 1, 5 do
     v:zero_()
 end
 t.ok((y:eq(big * 2 + 1)):all():item(), "in order with other ops")
-local s = cuda.Stream and cuda.Stream() or stream("cuda")
-with_stream = with_stream or function(_, fn) return fn() end
-t.is(with_stream(s, function() return card_copy(x * 3) end):sum():item(), 63.0, "on another stream")
+local s = stream "cuda"
+t.is(s:use(function() return card_copy(x * 3) end):sum():item(), 63.0, "on another stream")
 if pcall(capture, print) then -- which a build may leave out
     local step = capture(function(v) return card_copy(v * 2) + v end)
     for i = 1, 4 do t.is(step(x * i), x * i * 3, "captured, call " .. i) end

@@ -50,7 +50,7 @@ stock() {
 # extends PREFIX: the library of the documents is built against the prefix alone, by pkg-config and by
 # CMake, and adds its ops to the shell and to stock Lua; so does one in C++, whose kernels throw.
 extends() {
-    local in=$scratch/extend cmake cpath
+    local in=$scratch/extend by cpath
     mkdir -p "$in/cmake" "$in/pc"
     awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$root/docs/embedding-and-extending.md" >"$in/distances.c"
     tap_empty "$(diff "$in/distances.c" "$root/tests/support/extension/distances.c")" "the document's library is the tests'"

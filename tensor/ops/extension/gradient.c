@@ -90,7 +90,7 @@ static gp_tensor *number(gp_vjp *v, const gp_value *a) {
     const gp_output *o = &v->node->out[0];
     gp_call c;
     gp_call_begin(&c, GP_OP(full));
-    gp_call_ints(&c, NULL, 0);
+    gp_call_ints(&c, &(int64_t){0}, 0);
     gp_call_number(&c, gp_value_scalar(a));
     c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = o->dtype};
     c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = o->dev};
@@ -173,7 +173,7 @@ static bool add(gp_call *c, char letter, va_list *ap) {
         const int64_t *ints = va_arg(*ap, const int64_t *);
         int n = va_arg(*ap, int);
         if (n < 0 || n > GP_MAX_INTS - c->nints) n = 0;
-        gp_call_ints(c, ints, n);
+        gp_call_ints(c, n ? ints : &(int64_t){0}, n);
         return true;
     }
     default: *v = (gp_value){.kind = GP_NONE}; break;

@@ -68,7 +68,7 @@ static bool make_dense(gp_call *c, const gp_extension *e) {
 static gp_tensor *number(const gp_value *v, gp_dtype dt, gp_device *dev) {
     gp_call c;
     gp_call_begin(&c, GP_OP(full));
-    gp_call_ints(&c, NULL, 0);
+    gp_call_ints(&c, &(int64_t){0}, 0);
     gp_call_number(&c, gp_value_scalar(v));
     c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = dt};
     c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = dev};

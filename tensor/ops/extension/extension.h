@@ -1,6 +1,6 @@
 /* Ops that libraries add at run time (include/gpush/op.h). Each is a gp_op of its own, with the id
  * of the row `extension`: so all tables by id, of kernels, costs and the like, have it, and what
- * they have there looks at what stands behind the gp_op. */
+ * they have there reads the structure that the gp_op begins. */
 #ifndef GP_EXTENSION_H
 #define GP_EXTENSION_H
 

@@ -9,7 +9,7 @@
 
 /* Replaces argument i by t, a new reference, which lives as long as the call; what it replaced
  * before is not needed any more. False: NULL. */
-static bool put(gp_call *c, int i, gp_tensor *t) {
+static bool replace(gp_call *c, int i, gp_tensor *t) {
     int at = 0;
     if (!t) return false;
     while (at < c->ntmp && c->tmp[at] != c->arg[i].t) at++;
@@ -56,7 +56,7 @@ static bool make_dense(gp_call *c, const gp_extension *e) {
         if (v->kind == GP_LIST) v->written = e->sig.p[i].written;
         if (e->row.flags & GPUSH_STRIDED) continue;
         if (v->kind == GP_LIST && !check_list(c, e, i)) return false;
-        if (v->kind == GP_TENSOR && !v->t->a.contiguous && !put(c, i, gp_contiguous(v->t)))
+        if (v->kind == GP_TENSOR && !v->t->a.contiguous && !replace(c, i, gp_contiguous(v->t)))
             return false;
     }
     return true;
@@ -89,13 +89,13 @@ static bool settle_operand(gp_call *c, const gp_extension *e, int i, gp_dtype dt
     gp_value *v = &c->arg[i];
     if (v->kind == GP_NUMBER) {
         const char *name = e->sig.p[i].name;
-        if (!gp_infer_number(c, i, name, dt) || !put(c, i, number(v, dt, dev))) return false;
+        if (!gp_infer_number(c, i, name, dt) || !replace(c, i, number(v, dt, dev))) return false;
     }
-    if (v->t->a.dtype != dt && !put(c, i, gp_cast(v->t, dt))) return false;
+    if (v->t->a.dtype != dt && !replace(c, i, gp_cast(v->t, dt))) return false;
     gp_shape have = gp_tensor_shape(v->t);
     bool strided = e->row.flags & GPUSH_STRIDED;
     if (gp_shape_equal(&have, s) || (v->t->a.numel == 1 && !strided)) return true;
-    return put(c, i, expanded(v->t, s));
+    return replace(c, i, expanded(v->t, s));
 }
 
 static bool infer_operands(gp_call *c, gp_meta *m, const gp_extension *e) {

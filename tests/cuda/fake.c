@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <lauxlib.h>
 #include <lua.h>
+#include <lualib.h>
 #include <pthread.h>
 #include <stdint.h>
 
@@ -35,6 +36,45 @@ static int l_thread(lua_State *L) {
     if (pthread_create(&t, NULL, run, L)) return luaL_error(L, "no thread");
     pthread_join(t, &ok);
     return ok ? lua_gettop(L) : lua_error(L);
+}
+
+/* ---- a second Lua state, on a thread of its own ---- */
+
+static struct beside {
+    pthread_t thread;
+    lua_State *L;
+} beside;
+
+static void *run_beside(void *of) {
+    lua_State *L = of;
+    return (void *)(intptr_t)(lua_pcall(L, 0, 1, 0) == LUA_OK);
+}
+
+/* fake.start(text): runs it beside this state, with gpush as `gpush`, until fake.join(). */
+static int l_start(lua_State *L) {
+    lua_CFunction open = (lua_CFunction)dlsym(RTLD_DEFAULT, "luaopen_gpush");
+    lua_State *other = open && !beside.L ? luaL_newstate() : NULL;
+    if (!other) return luaL_error(L, "fake.start: no second state");
+    luaL_openlibs(other);
+    luaL_requiref(other, "gpush", open, 1);
+    lua_settop(other, 0);
+    if (luaL_loadstring(other, luaL_checkstring(L, 1)) != LUA_OK)
+        return luaL_error(L, "fake.start: %s", lua_tostring(other, -1));
+    beside.L = other;
+    if (pthread_create(&beside.thread, NULL, run_beside, other)) return luaL_error(L, "no thread");
+    return 0;
+}
+
+/* fake.join(): the number that it returned; raises its error. */
+static int l_join(lua_State *L) {
+    void *ok;
+    if (!beside.L) return luaL_error(L, "fake.join: nothing was started");
+    pthread_join(beside.thread, &ok);
+    if (ok) lua_pushnumber(L, lua_tonumber(beside.L, -1));
+    else lua_pushstring(L, lua_tostring(beside.L, -1));
+    lua_close(beside.L);
+    beside.L = NULL;
+    return ok ? 1 : lua_error(L);
 }
 
 /* ---- NVIDIA's own NVRTC ---- */
@@ -89,11 +129,9 @@ static int l_nvrtc(lua_State *L) {
 }
 
 __attribute__((visibility("default"))) int luaopen_fake(lua_State *L) {
-    static const luaL_Reg functions[] = {{"fault", l_fault},
-                                         {"count", l_count},
-                                         {"nvrtc", l_nvrtc},
-                                         {"thread", l_thread},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"fault", l_fault}, {"count", l_count}, {"nvrtc", l_nvrtc}, {"thread", l_thread},
+        {"start", l_start}, {"join", l_join},   {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

@@ -81,6 +81,25 @@ elseif what == "pinned" then
     report("pinned", message(9))
     cuda.empty_cache()
     report("pinned", held())
+elseif what == "meet" then
+    local fake = require "fake"
+    local group = dist.group { 0, 1 }
+    if dist.rank == 1 then
+        os.execute "sleep 3"
+    else
+        fake.fault "slow=1+:5"
+        fake.start [[
+            local x, longest = gpush.ones(4, { device = "cuda" }), 0
+            for _ = 1, 20 do
+                local begin = gpush.clock()
+                x = x + 1
+                x:tolist()
+                longest = math.max(longest, gpush.clock() - begin)
+            end
+            return longest]]
+    end
+    dist.all_reduce(x, { group = group })
+    if dist.rank == 0 then report("longest", fake.join() < 1.5 and "short" or "long") end
 elseif what == "network" then
     failed(function()
         local y
@@ -112,6 +131,8 @@ is 'rank 0:.0.2.0$' 1 "the host does not wait for a message"
 is 'rank 0:.false.x.lua:[0-9]+: dist.recv: ranks differ: rank 0 calls dist.recv .* of f32 3 at x.lua:[0-9]+, rank 1 dist.send .* of f32 4 at' 1 \
     "a message of another shape: an error with both lines"
 is 'rank 0:.false.x.lua:[0-9]+: dist.recv: rank 1 (did not come within 1 s|has ended)' 1 "a message that does not come"
+LUA_CPATH="$GPUSH_BUILD/fake/?.so;;" ranks 2 x.lua meet
+is 'rank 0:.longest.short' 1 "a thread that waits is not held up while ranks meet: $(grep longest out) $(head -c 200 err)"
 FAKE_NCCL_FAIL=3 ranks 2 x.lua network
 is 'false.*NCCL failed: remote process exited or there was a network error' 2 "an error of NCCL's own"
 

@@ -154,6 +154,7 @@ end
 local leaf = ones(2, { dtype = "f64" }):requires_grad_()
 t.error(function() probe_both(leaf, 1):sum():backward() end,
     "backward: probe_both has no gradient: library 'probe' gives none", "no gradient")
+t.is({ ops().probe_both.grad, ops().probe_gradient.grad }, { "no", "yes" }, "which the table says")
 local factor = ones(2, { dtype = "f64" })
 local product = leaf * factor
 probe_scale({ factor }, 2)

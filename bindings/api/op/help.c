@@ -6,6 +6,7 @@
 #include "bindings/module.h"
 #include "bindings/chunks.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/ops/extension/extension.h"
 
 static const char *const kinds[] = {
     [GP_UNARY] = "unary",      [GP_PARAM] = "param",     [GP_BINARY] = "binary",
@@ -84,7 +85,8 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t 
     if (op->own) lua_pushboolean(L, true), lua_setfield(L, -2, "own");
     if (op->indices) lua_pushinteger(L, op->indices), lua_setfield(L, -2, "indices");
     if (op->sample) lua_pushstring(L, op->sample), lua_setfield(L, -2, "sample");
-    bool differentiable = op->rule && op->rule->fn && !(op->types & GP_T_BOOL);
+    bool differentiable =
+        op->rule && op->rule->fn && op->rule != &gp_rule_missing && !(op->types & GP_T_BOOL);
     lua_pushstring(L, !differentiable ? "no" : op->rule == &gp_rule_once ? "later" : "yes");
     lua_setfield(L, -2, "grad");
     lua_setfield(L, -2, op->name);

@@ -26,6 +26,9 @@ static inline const gp_extension *gp_extension_of(const gp_op *op) {
     return (const gp_extension *)op;
 }
 
+/* Of ops for which the library has no gradient: backward raises. */
+extern const gp_rule gp_rule_missing;
+
 /* Adds the ops of a library, all or none, and keeps the library loaded. Returns them, *n in a row;
  * of a library that was added before, the same. taken(ctx, name): whether something else has that
  * name. NULL with a message that names the library. */

@@ -246,8 +246,12 @@ gpush_value *gp_extension_do(gpush_gradient *g, const char *op, const char *form
 
 static bool gradient(gp_vjp *v) {
     const gp_extension *e = gp_extension_of(v->node->op);
-    if (e->derivative) return by_op(v, e);
-    if (e->row.gradient) return by_function(v, e);
-    return gp_fail("backward: %s has no gradient: library '%s' gives none", e->op.name, e->library);
+    return e->derivative ? by_op(v, e) : by_function(v, e);
 }
 const gp_rule vjp_extension = {gradient, "*y"};
+
+static bool missing(gp_vjp *v) {
+    const gp_extension *e = gp_extension_of(v->node->op);
+    return gp_fail("backward: %s has no gradient: library '%s' gives none", e->op.name, e->library);
+}
+const gp_rule gp_rule_missing = {missing, NULL};

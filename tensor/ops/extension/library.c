@@ -174,7 +174,7 @@ static bool read_rule(gp_extension *e) {
     for (size_t i = 0; i < sizeof saves / sizeof *saves; i++)
         if (!strcmp(text, saves[i].text)) e->rule.saves = saves[i].rule;
     if (!e->rule.saves) return bad(e, "saves is '%s' (expected x, y, xy or nothing)", text);
-    if (!e->row.gradient && !e->row.derivative) e->rule.saves = NULL;
+    if (!writes && !e->row.gradient && !e->row.derivative) e->op.rule = &gp_rule_missing;
     return true;
 }
 

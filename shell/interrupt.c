@@ -113,7 +113,12 @@ void gp_interrupt_begin(lua_State *L, int at_prompt) {
     gp_stop_now();
 }
 
+static bool was;
+
+bool gp_interrupt_was(void) { return was; }
+
 void gp_interrupt_end(lua_State *L) {
+    was = gp_interrupted;
     disarm();
     set_signal(survive ? on_idle : SIG_DFL);
     gp_stop_end(L);

@@ -185,5 +185,7 @@ void gp_interrupt_idle(void);
  * end it. */
 void gp_interrupt_begin(lua_State *L, int at_prompt);
 void gp_interrupt_end(lua_State *L);
+/* Whether one came between the last two. */
+bool gp_interrupt_was(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,10 @@ static FILE *input;
 
 void gp_kinput_of(const gp_kmessage *m) {
     asker = m;
-    if (input) clearerr(input);
+    if (!input) return;
+    clearerr(input);
+    __fpurge(input); /* what an earlier cell left of its line */
+    line_at = line_n;
 }
 
 /* Keeps the value of an answer as a line. */

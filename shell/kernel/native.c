@@ -13,6 +13,7 @@
 #include "tensor/device/card/clock.h"
 
 static gp_kmessage *current; /* the request that is answered */
+static bool replied;
 
 /* ---- messages ---- */
 
@@ -25,6 +26,7 @@ static void publish(const char *type, const char *content) {
 static int l_receive(lua_State *L) {
     gp_kinput_of(NULL);
     gp_kmessage_free(current);
+    replied = false;
     atomic_store(&gp_kbusy, false);
     current = gp_kqueue_take(&gp_krequests, true);
     if (!current) return 0;
@@ -46,14 +48,30 @@ static int l_send(lua_State *L) {
     const char *type = luaL_checkstring(L, 1), *content = luaL_checkstring(L, 2);
     const char *metadata = luaL_optstring(L, 3, NULL);
     bool reply = strstr(type, "_reply") != NULL;
+    replied = replied || reply;
     fflush(stdout);
     gp_ksend(gp_kmessage_new(reply ? GP_K_SHELL : GP_K_IOPUB, current, type, content, metadata));
     return 0;
 }
 
+/* A request that no one could answer, such as after a script took strings' methods away. */
+static void apologize(void) {
+    static const char ending[] = "_request";
+    char type[sizeof current->type];
+    size_t n = strlen(current->type), k = sizeof ending - 1;
+    if (replied || n <= k || strcmp(current->type + n - k, ending)) return;
+    snprintf(type, sizeof type, "%.*s_reply", (int)(n - k), current->type);
+    gp_ksend(
+        gp_kmessage_new(GP_K_SHELL, current, type,
+                        "{\"status\":\"error\",\"ename\":\"KernelError\",\"evalue\":\"the kernel "
+                        "could not answer\",\"traceback\":[],\"execution_count\":0}",
+                        NULL));
+}
+
 /* finish(): the request is answered. */
 static int l_finish(lua_State *L) {
     (void)L;
+    apologize();
     publish("status", "{\"execution_state\":\"idle\"}");
     return 0;
 }
@@ -122,8 +140,9 @@ static int l_keep(lua_State *L) {
     return 0;
 }
 
-/* call(how, f, ...): true and the results, or false and the message. how: "echo": what waits for a
- * device is the display of a value; "quiet": it is ours and in no ledger. */
+/* call(how, f, ...): true and the results, or false, the message, and whether it was interrupted.
+ * how: "echo": what waits for a device is the display of a value; "quiet": it is ours and in no
+ * ledger. */
 static int l_call(lua_State *L) {
     const char *how = luaL_checkstring(L, 1);
     bool echo = *how == 'e', quiet = *how == 'q';
@@ -134,8 +153,12 @@ static int l_call(lua_State *L) {
     gp_sync_quiet(-quiet);
     lua_pushboolean(L, status == LUA_OK);
     lua_replace(L, 1);
-    if (status != LUA_OK) luaL_tolstring(L, -1, NULL), lua_replace(L, 2), lua_settop(L, 2);
-    return lua_gettop(L);
+    if (status == LUA_OK) return lua_gettop(L);
+    luaL_tolstring(L, -1, NULL);
+    lua_replace(L, 2);
+    lua_settop(L, 2);
+    lua_pushboolean(L, gp_interrupt_was());
+    return 3;
 }
 
 static int l_begin(lua_State *L) {

@@ -19,6 +19,7 @@
 enum {
     GATHER_MS = 20,     /* how long printed text may wait for more */
     PATIENCE_MS = 5000, /* how long a slow reader may hold up everything */
+    CREDIT = 50,
     RETRY_MS = 5,
     PARENT_MS = 500, /* between two looks whether the parent lives */
     END_MS = 2000,   /* that a running cell has at the end */
@@ -39,8 +40,8 @@ static struct {
     pid_t parent;               /* 0: nobody's death ends the kernel */
     gp_kmessage *first, **last; /* to be sent, in this order */
     int frames_done;            /* of the first */
-    uint64_t stuck_since, gathered_since, ending_since, looked;
-    bool lossy;         /* a reader has not read for long */
+    uint64_t stuck_since, lossy_since, gathered_since, ending_since, looked;
+    int credit;         /* messages that may go out without a slow reader */
     gp_kmessage *whose; /* of the streams: a message about the request that prints */
 } own = {.last = &own.first, .wake = -1};
 
@@ -75,18 +76,24 @@ static void drop_first(void) {
     gp_kmessage_free(m);
 }
 
+/* Sends a message; false: a slow reader holds it up. Once it has done so for long, it gets no more:
+ * a few messages go out without it, and then all others have time to read them. */
+static bool send_one(const gp_kmessage *m) {
+    if (gp_kwire_send(m, &own.frames_done, false)) {
+        if (m->channel == GP_K_IOPUB) own.stuck_since = own.lossy_since = 0;
+        return true;
+    }
+    uint64_t now = now_ms();
+    if (!own.stuck_since) own.stuck_since = now;
+    if (now - own.stuck_since < PATIENCE_MS) return false;
+    if (now - own.lossy_since >= GATHER_MS) own.lossy_since = now, own.credit = CREDIT;
+    return own.credit-- > 0 && gp_kwire_send(m, &own.frames_done, true);
+}
+
 /* Sends what it can; false: a slow reader holds it up. */
 static bool send_all(void) {
     while (own.first) {
-        bool sent = gp_kwire_send(own.first, &own.frames_done, false);
-        if (!sent && own.lossy) sent = gp_kwire_send(own.first, &own.frames_done, true);
-        else if (sent) own.lossy = false;
-        if (!sent) {
-            if (!own.stuck_since) own.stuck_since = now_ms();
-            own.lossy = now_ms() - own.stuck_since > PATIENCE_MS;
-            return false;
-        }
-        own.stuck_since = 0;
+        if (!send_one(own.first)) return false;
         drop_first();
     }
     return true;
@@ -134,13 +141,20 @@ static void status_of(const gp_kmessage *m, bool busy) {
         busy ? "{\"execution_state\":\"busy\"}" : "{\"execution_state\":\"idle\"}", NULL));
 }
 
+/* As a terminal's Ctrl-C: programs that the cell started get the signal, too, where the launcher
+ * made a group of processes for the kernel. */
+static void interrupt(void) {
+    if (getpgrp() == getpid()) kill(0, SIGINT);
+    else pthread_kill(own.main, SIGINT);
+}
+
 /* Begins the end, which a cell that runs has some time for. */
 static void begin_end(void) {
     if (!own.ending_since) own.ending_since = now_ms();
     atomic_store(&gp_kending, true);
     gp_kqueue_close(&gp_krequests);
     gp_kqueue_close(&gp_kinputs);
-    pthread_kill(own.main, SIGINT);
+    interrupt();
 }
 
 static void reply(const gp_kmessage *m, const char *type, const char *content) {
@@ -202,7 +216,7 @@ static void answer_control(const gp_kmessage *m) {
     const char *type = m->type;
     status_of(m, true);
     if (!strcmp(type, "interrupt_request")) {
-        pthread_kill(own.main, SIGINT);
+        interrupt();
         reply(m, "interrupt_reply", "{\"status\":\"ok\"}");
     } else if (!strcmp(type, "shutdown_request")) {
         reply_shutdown(m);

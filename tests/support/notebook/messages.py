@@ -57,7 +57,7 @@ reply, _ = k.run("z = 3", user_expressions={"a": "z + 1", "b": "nope()", "c": "o
 same(reply["user_expressions"]["a"]["data"]["text/plain"], "4", "an expression beside")
 same(reply["user_expressions"]["b"]["status"], "error", "a wrong one is an error of its own")
 same(reply["user_expressions"]["c"]["data"]["text/plain"], "tensor({1.0, 1.0}, f32 2 cpu)", "a tensor there")
-first, second = k.ask("execute_request", {"code": "error 'stop'"}), k.ask("execute_request", {"code": "print 1"})
+first, second = k.ask("execute_request", {"code": "os.execute 'sleep 0.3' error 'stop'"}), k.ask("execute_request", {"code": "print 1"})
 third = k.ask("kernel_info_request", {})
 same([k.reply(first)["status"], k.reply(second)["status"], k.reply(third)["status"]], ["error", "aborted", "ok"],
      "after an error cells that wait do not run, other requests do")

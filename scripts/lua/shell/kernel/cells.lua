@@ -18,9 +18,7 @@ local function failure(message, name)
     message = native.utf8(message)
     local lines = setmetatable({}, array)
     for line in (message .. "\n"):gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
-    local interrupted = lines[1]:find "interrupted!?$" ~= nil
-    return { ename = interrupted and "Interrupted" or name or "Error", evalue = lines[1],
-        traceback = lines }
+    return { ename = name or "Error", evalue = lines[1], traceback = lines }
 end
 
 -- ---- Chunks ----
@@ -53,7 +51,9 @@ local function run(chunk, code, number)
         chunk.f = f
     end
     local results = table.pack(native.call("", chunk.f))
-    if not results[1] then return nil, failure(results[2]) end
+    if not results[1] then
+        return nil, failure(results[2], results[3] and "Interrupted")
+    end
     native.remember(chunk.text, table.unpack(results, 2, results.n))
     local values = table.pack(table.unpack(results, 2, results.n))
     if values.n > 0 and (native.muted(chunk.text) or native.told(table.unpack(values, 1, values.n)))
@@ -72,8 +72,9 @@ local function run_all(code, number, silent)
         local values, shown
         values, wrong = run(chunk, code, number)
         if values and values.n > 0 and not silent then
-            shown, wrong = show.values(table.unpack(values, 1, values.n))
-            if wrong then wrong = failure(wrong) end
+            local message, interrupted
+            shown, message, interrupted = show.values(table.unpack(values, 1, values.n))
+            wrong = message and failure(message, interrupted and "Interrupted")
         end
         if shown and i < #chunks then send("display_data", shown) end
         native.ended(not wrong)

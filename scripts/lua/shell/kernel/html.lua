@@ -140,6 +140,8 @@ local function tensor(t)
         table_of(rows)
 end
 
+local LONGEST <const> = 1 << 20 -- bytes of a text that is looked at for tables
+
 function html.of(value, text)
     if gpush.is_tensor(value) then return tensor(value) end
     local meta = debug.getmetatable(value)
@@ -147,6 +149,7 @@ function html.of(value, text)
         local rows = html.report(value:table { limit = 20 })
         return "<div>" .. escaped(text) .. "</div>" .. (rows or "")
     end
+    if #text > LONGEST then return nil end
     local report = type(value) == "table" and type(meta) == "table" and rawget(meta, "__tostring")
     return report and html.report(text) or nil
 end

@@ -13,10 +13,11 @@ local function text_of(...)
     return table.concat(values, "\t")
 end
 
--- The data of values by their type, as display messages have them; or nil and a message.
+-- The data of values by their type, as display messages have them; or nil, a message, and whether
+-- it was interrupted.
 function show.values(...)
-    local ok, text = native.call("echo", text_of, ...)
-    if not ok then return nil, text end
+    local ok, text, interrupted = native.call("echo", text_of, ...)
+    if not ok then return nil, text, interrupted end
     local data = { ["text/plain"] = native.utf8(text) }
     local rich, more = native.call("quiet", html.of, (...), text)
     if select("#", ...) == 1 and rich then data["text/html"] = more end

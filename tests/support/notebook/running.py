@@ -1,0 +1,135 @@
+# A cell that runs: interrupted by message and by signal, asked for input, looked at from a second
+# console. TRIES: how often each cell is interrupted; with TIMES=1 the times are printed.
+import os
+import random
+import re
+import signal
+import time
+
+from client import Kernel, done, kinds, ok, same, shown
+
+tries = int(os.environ.get("TRIES", 3))
+k = Kernel()
+k.run("x = randn(700, 700); s = randn(300, 300, {device = 'sim'}); t = randn(64, 64, {device = 'sim'}); kept = 41")
+cells = {
+    "a loop": "while true do end",
+    "a loop that catches": "while true do pcall(function() while true do end end) end",
+    "products on the cpu": "for i = 1, 1e6 do y = x:matmul(x) end",
+    "queued products": "for i = 1, 1e6 do y = t:matmul(t) end",
+    "a wait for sim": "y = s for i = 1, 300 do y = s:matmul(y) end synchronize()",
+    "a search": "y = ('a'):rep(40):find(('a?'):rep(40) .. ('a'):rep(40) .. 'c')",
+    "a search by classes": "y = ('a'):rep(99999):gsub(('%a-'):rep(9) .. 'b', '')",
+    "a loader": "slow = {size = 1000000} function slow:get(i) for j = 1, 1e6 do end return tensor(i) end "
+                "for b in data.Loader(slow, {batch = 64, workers = 1})() do end",
+    "output": "while true do print 'more' end",
+    "a program": "os.execute 'sleep 60'",
+}
+if os.environ.get("GPUSH_SAN") == "thread":  # which defers signals in loops without system calls
+    for name in ("a loop", "a loop that catches", "a search", "a search by classes"):
+        del cells[name]
+
+
+def interrupt(how):
+    if how == "message":
+        k.ask("interrupt_request", {}, "control")
+    else:
+        os.kill(k.manager.provisioner.pid, signal.SIGINT)
+
+
+for name, code in cells.items():
+    times = []
+    for i in range(tries):
+        about = k.ask("execute_request", {"code": f"print 'begun'; {code}", "allow_stdin": False})
+        k.published(about, "stream")
+        time.sleep(random.uniform(0.01, 0.05))
+        began = time.monotonic()
+        interrupt("message" if i % 2 == 0 or name == "a program" else "signal")
+        reply = k.reply(about)
+        times.append(1000 * (time.monotonic() - began))
+        k.published(about)
+        if reply["status"] != "error" and name != "a program" or reply["status"] == "error" and reply["ename"] != "Interrupted":
+            break
+    same((reply.get("ename") if name != "a program" else "Interrupted", len(times), k.text("kept + 1")),
+         ("Interrupted", tries, "42"), f"{name} is interrupted, and the session is whole")
+    times.sort()
+    ok(times[len(times) // 2] < 2000, f"{name}: soon", times)
+    if os.environ.get("TIMES"):
+        print(f"# {name}: {len(times)} tries, median {times[len(times) // 2]:.1f} ms, 99 % "
+              f"{times[int(len(times) * 0.99)]:.1f} ms, most {times[-1]:.1f} ms", flush=True)
+same(k.text("s:sum():item() == s:sum():item()"), "true", "the device goes on working")
+for _ in range(3):
+    interrupt("message")
+    interrupt("signal")
+time.sleep(0.1)
+same(k.text("1 + 1"), "2", "interrupts between cells do nothing")
+
+
+# ---- input ----
+def typed(code, *lines):
+    about = k.ask("execute_request", {"code": code, "allow_stdin": True})
+    for line in lines:
+        k.client.get_stdin_msg(timeout=20)
+        k.client.input(line)
+    reply = k.reply(about)
+    return shown(k.published(about)), reply["status"]
+
+
+same(typed("io.write 'name? '; print('hello ' .. io.read())", "Ada"), ("name? hello Ada\n", "ok"), "io.read asks for a line")
+same(typed("io.read 'n' + io.read 'n'", "40 2")[0], "42", "numbers of one line")
+same(typed("io.read 'l', io.stdin:read 'l'", "é", "")[0], "é\t", "two lines, one of them empty")
+same(k.text("io.read()"), "nil", "a front end that cannot be asked has no input")
+about = k.ask("execute_request", {"code": "io.read()", "allow_stdin": True})
+k.client.get_stdin_msg(timeout=20)
+interrupt("message")
+same(k.reply(about)["ename"], "Interrupted", "a question is interrupted")
+k.published(about)
+same(typed("io.read()", "again")[0], "again", "and the next is asked")
+
+# ---- consoles ----
+name = k.answer("create_subshell_request", {}, "control")[0]["subshell_id"]
+console = {"subshell_id": name}
+same(k.answer("list_subshell_request", {}, "control")[0]["subshell_id"], [name], "a console is listed")
+same(shown(k.answer("execute_request", {"code": "kept"}, header=console)[1]), "41", "without a cell it has the session")
+about = k.ask("execute_request", {"code": "while true do s:sum():item() end", "allow_stdin": False})
+k.published(about, "execute_input")
+time.sleep(0.2)
+
+
+def look(code):
+    return shown(k.answer("execute_request", {"code": code, "silent": False}, header=console)[1])
+
+
+ok(re.search("item +sim:0", look(":sync")), "while a cell runs it sees the waits")
+ok(re.search("item +sim:0", look(":sync")), "which stay in the ledger")
+ok(look(":mem").startswith("              in use"), "the memory")
+ok(look(":status").startswith("-- cell "), "what runs")
+ok("* cpu" in look(":dev"), "the devices")
+same([look(c).startswith("a cell is running; until it ends,") for c in ("kept", ":quit", "x = 1", "", ":sync x")], [True] * 5,
+     "the rest is answered in a sentence")
+same(k.answer("kernel_info_request", {}, header=console)[0]["status"], "ok", "what it is")
+same(k.answer("complete_request", {"code": "ze", "cursor_pos": 2}, header=console)[0]["matches"], [], "no completion")
+same(k.answer("execute_request", {"code": "1"}, header={"subshell_id": "nosuch"})[0]["ename"], "UnknownSubshell", "an unknown console")
+more = [k.answer("create_subshell_request", {}, "control")[0]["status"] for _ in range(40)]
+ok("error" in more and more.count("ok") > 20, "there is an end to their number", more)
+same(k.answer("delete_subshell_request", {"subshell_id": name}, "control")[0]["status"], "ok", "a console is deleted")
+same(k.answer("delete_subshell_request", {"subshell_id": name}, "control")[0]["status"], "error", "once")
+interrupt("message")
+same((k.reply(about)["ename"], k.text("kept")), ("Interrupted", "41"), "all of which left the cell alone")
+
+# ---- HTML ----
+def html(code):
+    return next((c["data"].get("text/html", "") for t, c in k.run(code)[1] if "data" in c), "")
+
+
+ok(html("tensor {{1, 2}, {3, 4.5}}").count("<td") == 6, "a matrix is a table")
+ok(html("rand(50, 60)").count("<tr>") == 22, "a large one its corners")
+same(html("zeros(2, 2, 2)"), "", "what has more dims is text")
+k.run("prof = profile.run(function() return s:matmul(s):sum():item() end)")
+ok("<th" in html("prof") and "matmul" in html("prof"), "a profile is a table of rows")
+ok("what the time is owed to" in html("prof:verdict()"), "a verdict")
+k.run("sync.reset(); s:sum():item(); sync.reset() s:sum():item()")
+out = k.run("sync.report()")[1]
+ok(out[2][0] == "display_data" and out[2][1]["data"]["text/html"].count("<tr>") == 2, "the report of waits, with no wait of our own", out[2])
+ok("&lt;b&gt;" in html("setmetatable({}, {__tostring = function() return 'a  b  c  d\\n<b>  1  2  3' end})"), "text in it is escaped")
+k.end()
+done()

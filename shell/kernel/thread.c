@@ -19,7 +19,8 @@
 enum {
     GATHER_MS = 20,     /* how long printed text may wait for more */
     PATIENCE_MS = 5000, /* how long a slow reader may hold up everything */
-    CREDIT = 50,
+    LOSSY_MS = 100,     /* in which CREDIT messages go out without a slow reader */
+    CREDIT = 20,
     RETRY_MS = 5,
     PARENT_MS = 500, /* between two looks whether the parent lives */
     END_MS = 2000,   /* that a running cell has at the end */
@@ -86,7 +87,7 @@ static bool send_one(const gp_kmessage *m) {
     uint64_t now = now_ms();
     if (!own.stuck_since) own.stuck_since = now;
     if (now - own.stuck_since < PATIENCE_MS) return false;
-    if (now - own.lossy_since >= GATHER_MS) own.lossy_since = now, own.credit = CREDIT;
+    if (now - own.lossy_since >= LOSSY_MS) own.lossy_since = now, own.credit = CREDIT;
     return own.credit-- > 0 && gp_kwire_send(m, &own.frames_done, true);
 }
 

@@ -15,7 +15,7 @@
 #include "tensor/io/own_file.h"
 
 enum {
-    KEPT = 200,                 /* messages for each reader that does not read */
+    KEPT = 500,                 /* messages for each reader that does not read */
     LARGEST = 64 * 1024 * 1024, /* bytes of a frame that comes */
     LINGER = 500                /* ms to deliver what is left at the end */
 };

@@ -145,7 +145,7 @@ k.reply(about)
 requests = [k.ask("execute_request", {"code": f"{i}"}) for i in range(200)]
 same([k.reply(r)["status"] for r in requests], ["ok"] * 200, "200 cells at once")
 
-# A front end that subscribes and reads nothing holds the kernel up for a while, not for ever.
+# A front end that subscribes and reads nothing holds the kernel up for a while, not without end.
 slow = context.socket(zmq.SUB)
 slow.rcvhwm = 1
 slow.connect(f"tcp://127.0.0.1:{k.client.get_connection_info()['iopub_port']}")

@@ -19,6 +19,7 @@
 #include "profile/show/usage.h"
 #include "shell/editor/highlight.h"
 #include "shell/editor/history.h"
+#include "shell/kernel/kernel.h"
 #include "shell/shell.h"
 #include "tensor/base/error.h"
 #include "tensor/io/npy.h"
@@ -253,15 +254,42 @@ static void past(const uint8_t *data, size_t n) {
     gp_history_close();
 }
 
+/* ---- a notebook's messages ---- */
+
+/* Frames, with a zero between two. What is read can be answered, and text of it be shown. */
+static void message(const uint8_t *data, size_t n) {
+    static bool begun;
+    gp_kbytes frame[64];
+    int count = 0;
+    const char *at = (const char *)data, *end = at + n;
+    if (!begun) gp_kmessage_begin(""), begun = true;
+    for (const char *stop; at < end && count < 64; at = stop + 1) {
+        stop = memchr(at, 0, (size_t)(end - at));
+        if (!stop) stop = end;
+        frame[count++] = gp_kbytes_copy(at, (size_t)(stop - at));
+    }
+    gp_kmessage *m = gp_kmessage_read(GP_K_SHELL, frame, count);
+    gp_kmessage *reply = m ? gp_kmessage_new(GP_K_SHELL, m, "reply", NULL, NULL) : NULL;
+    EXPECT(!m || (reply && reply->nids == m->nids));
+    gp_kmessage_free(m);
+    gp_kmessage_free(reply);
+    size_t len;
+    char *text = gp_kutf8((const char *)data, n, &len, NULL);
+    char *content = gp_kstream_content("stdout", text, len);
+    EXPECT(text && content);
+    free(text);
+    free(content);
+}
+
 /* ---- libFuzzer's entries ---- */
 
 static const struct reader {
     const char *name;
     void (*read)(const uint8_t *data, size_t n);
 } readers[] = {
-    {"npy", npy},     {"npz", npz},     {"png", png},         {"safetensors", safetensors},
-    {"trace", trace}, {"json", json},   {"rewrite", rewrite}, {"highlight", highlight},
-    {"paste", paste}, {"history", past}};
+    {"npy", npy},     {"npz", npz},      {"png", png},         {"safetensors", safetensors},
+    {"trace", trace}, {"json", json},    {"rewrite", rewrite}, {"highlight", highlight},
+    {"paste", paste}, {"history", past}, {"message", message}};
 static const struct reader *chosen;
 
 /* The folder of the history; the script that started us removes it. */

@@ -72,6 +72,10 @@ for name in texts:lines() do
     end
     write("history", tostring(i), text:sub(1, 1000):gsub("\n\n", "\0"))
 end
+for k, header in ipairs { '{"msg_id": "a", "msg_type": "execute_request"}',
+    '{"msg_id": "a", "msg_type": "x_request", "subshell_id": "s"}' } do
+    write("message", "whole" .. k, "id\0<IDS|MSG>\0\0" .. header .. "\0{}\0{}\0{\"code\": \"é\"}")
+end
 local pieces = { "if x > 0 then y = x @ w end", "a < b and b < c", "n, d = x.shape",
     "x[{1, {2, 3}}]", "for i = 1, x do print(i) end", "return not t == 0", ":time x = 1",
     "?sum\nx = 1", "!ls", "--!plain\nreturn 1", "[==[\n]==]", "goto a ::a::",

@@ -9,6 +9,7 @@
 
 #include "tensor/device/backends.h"
 #include "tensor/device/plugin_api.h"
+#include "tensor/ops/simt.h"
 #include "tensor/base/process.h"
 #include "tensor/base/env.h"
 #include "tensor/base/error.h"
@@ -123,6 +124,14 @@ int gp_cuda_setting(const char *name, int value) {
     if (now < 0 && so) gp_fail("cuda: no such setting");
     else if (now < 0) fail_without(why);
     return now;
+}
+
+bool gp_card_prepare(gp_device *dev, gp_card_kernel *k, gp_card_info *info) {
+    char why[300] = "";
+    void *so = strcmp(dev->vt->kind, "cuda") ? NULL : gp_cuda_plugin(why, sizeof why);
+    gp_cuda_prepare_fn *prepare = so ? (gp_cuda_prepare_fn *)dlsym(so, "gp_cuda_prepare") : NULL;
+    if (!prepare) return gp_fail("no kernels are compiled for %s", dev->name);
+    return prepare(dev, k, info);
 }
 
 static _Atomic(gp_cuda_range_fn *) ranges; /* where a tool watches; else NULL */

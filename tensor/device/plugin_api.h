@@ -86,4 +86,10 @@ typedef int gp_cuda_setting_fn(const char *name, int value);
  * gp_cuda_open. */
 typedef uint64_t gp_cuda_range_fn(const char *name, uint64_t range);
 
+/* Compiles a kernel of the user's for the device, as gp_card_prepare. */
+struct gp_card_kernel;
+struct gp_card_info;
+typedef bool gp_cuda_prepare_fn(gp_device *dev, struct gp_card_kernel *k,
+                                struct gp_card_info *info);
+
 #endif

@@ -10,6 +10,7 @@
 #include "kernels/common/simt/simt.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/base/intern.h"
+#include "tensor/ops/simt.h"
 
 /* ---- building ---- */
 
@@ -41,7 +42,8 @@ static gp_simt_param param(lua_State *L) {
                            .dtype = dtype && gp_dtype_parse(dtype, &dt) ? (int)dt : -1};
 }
 
-enum { GRID = 7 }; /* values of a launch before its numbers */
+enum { MOST_KERNELS = 256 }; /* of a text */
+enum { GRID = 7 };           /* values of a launch before its numbers */
 
 /* Whether a call has room for them. */
 static bool few_enough(const gp_simt_source *s) {
@@ -97,6 +99,48 @@ static int l_add(lua_State *L) {
     gp_simt_kernel *k = gp_simt_add(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2), &s);
     if (!k) return gp_lua_raise(L);
     return lua_pushinteger(L, gp_simt_number(k)), 1;
+}
+
+/* card{name =, text =, nglobals =, constants =, nkernels =, expressions...}: a module for cards. */
+static int l_card(lua_State *L) {
+    const char *expression[GP_SIMT_VARIABLES + MOST_KERNELS];
+    gp_simt_text t = text_of(L);
+    int nkernels = (int)field_int(L, 1, "nkernels"), n = (int)lua_rawlen(L, 1);
+    if (n != nkernels + t.nglobals || nkernels > MOST_KERNELS)
+        return luaL_error(L, "%s: more than %d kernels", t.name, MOST_KERNELS);
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, 1, i + 1);
+        expression[i] = gp_intern_text(luaL_checkstring(L, -1));
+        lua_pop(L, 1);
+    }
+    gp_simt_module *m = gp_simt_card(&t, nkernels, expression);
+    if (!m) return gp_lua_raise(L);
+    return lua_pushlightuserdata(L, m), 1;
+}
+
+/* prepare(number, tensor): compiles the kernel for the tensor's device. Its registers, bytes of
+ * local and of shared memory, and the block that fills the device best; or nil and what the
+ * compiler says. */
+static int l_prepare(lua_State *L) {
+    gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
+    const gp_tensor *t = gp_lua_totensor(L, 2);
+    gp_card_info info = {.log = NULL};
+    if (!k || !t) return luaL_error(L, "no such kernel, or tensor");
+    gp_device *dev = t->storage->dev;
+    const char *name = gp_simt_source_of(k)->name;
+    bool ok = gp_card_prepare(dev, gp_simt_card_of(k), &info);
+    if (!ok && !info.log) {
+        gp_fail("%s: %s", name, gp_error());
+        return gp_lua_raise(L);
+    }
+    if (!ok) {
+        lua_pushnil(L), lua_pushstring(L, info.log);
+        free(info.log);
+        return 2;
+    }
+    lua_pushinteger(L, info.registers), lua_pushinteger(L, info.local);
+    lua_pushinteger(L, info.shared), lua_pushinteger(L, info.block);
+    return 4;
 }
 
 /* variable(module, i, dtype): its value as a tensor of one dim; nil where its size is no multiple
@@ -216,7 +260,7 @@ static void add_list(gp_call *c, gp_tensor **list, int n) {
 /* launch(number, gx, gy, gz, bx, by, bz, shared, variables, arguments...): queues it. */
 static int l_launch(lua_State *L) {
     enum { FIXED = 9 };
-    const gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
+    gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));
     arguments a = {.nvalues = GRID};
     gp_call c;
     if (!k) return luaL_error(L, "no such kernel");
@@ -233,7 +277,7 @@ static int l_launch(lua_State *L) {
         return gp_lua_raise(L);
     gp_call_begin(&c, GP_OP(kernel_launch));
     c.name = s->name;
-    gp_call_int(&c, gp_simt_number(k));
+    gp_call_int(&c, gp_simt_card_of(k) ? (int64_t)(intptr_t)gp_simt_card_of(k) : gp_simt_number(k));
     add_list(&c, a.list[0], a.n[0]);
     add_list(&c, a.list[1], a.n[1]);
     gp_call_ints(&c, a.value, a.nvalues);
@@ -290,6 +334,7 @@ static int l_counts(lua_State *L) {
 
 void gp_lua_open_simt(lua_State *L) {
     static const luaL_Reg functions[] = {{"build", l_build},       {"add", l_add},
+                                         {"card", l_card},         {"prepare", l_prepare},
                                          {"variable", l_variable}, {"launch", l_launch},
                                          {"counts", l_counts},     {NULL, NULL}};
     luaL_newlib(L, functions);

@@ -10,7 +10,7 @@
 
 /* The text that stands before a kernel's, in parts: prelude.c. */
 extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
-    gp_simt_prelude_half[], gp_simt_prelude_groups[];
+    gp_simt_prelude_half[], gp_simt_prelude_groups[], gp_simt_prelude_card[];
 
 /* No name or text of a user's is among them. */
 #define FLAGS                                                                                      \
@@ -169,11 +169,61 @@ gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome) {
     return NULL;
 }
 
+/* ---- on a card ---- */
+
+/* Everything that a card's compiler reads. */
+static char *whole_card_text(const gp_simt_text *t) {
+    bool groups = has(t, "cooperative_groups");
+    char *text = NULL;
+    int n = asprintf(&text, "%s%s%s%s%s", groups ? "#define GP_USES_GROUPS\n" : "",
+                     gp_simt_prelude_card, t->half ? gp_simt_prelude_half : "",
+                     groups ? gp_simt_prelude_groups : "", t->text);
+    return n < 0 ? NULL : text;
+}
+
+static gp_card_text *card_text(const gp_simt_text *t, int nkernels,
+                               const char *const *expressions) {
+    gp_card_text *c = calloc(1, sizeof *c);
+    int n = nkernels + t->nglobals;
+    if (!c) return NULL;
+    *c = (gp_card_text){.text = whole_card_text(t),
+                        .nkernels = nkernels,
+                        .nglobals = t->nglobals,
+                        .expression = calloc((size_t)n + 1, sizeof *c->expression),
+                        .constants = t->constants};
+    pthread_mutex_init(&c->lock, NULL);
+    bool ok = c->text && c->expression;
+    for (int i = 0; ok && i < n; i++) ok = (c->expression[i] = strdup(expressions[i]));
+    return ok ? c : NULL;
+}
+
+gp_simt_module *gp_simt_card(const gp_simt_text *t, int nkernels, const char *const *expressions) {
+    gp_simt_module *m = calloc(1, sizeof *m);
+    if (!m || !(m->card = card_text(t, nkernels, expressions)))
+        return free(m), gp_fail_null("out of memory");
+    m->file = t->file, m->line = t->line;
+    m->nglobals = t->nglobals, m->constants = t->constants;
+    return m;
+}
+
+struct gp_card_kernel *gp_simt_card_of(gp_simt_kernel *k) {
+    return k->module->card ? &k->card : NULL;
+}
+
+static void describe_for_card(gp_simt_kernel *k, int i) {
+    const gp_simt_source *s = &k->source;
+    k->card = (gp_card_kernel){.text = k->module->card, .index = i, .nparams = s->nparams};
+    for (int p = 0; p < s->nparams; p++)
+        k->card.pointer[p] = s->param[p].pointer, k->card.constant[p] = s->param[p].constant;
+}
+
 gp_simt_kernel *gp_simt_add(gp_simt_module *m, int i, const gp_simt_source *s) {
     gp_simt_kernel *k = calloc(1, sizeof *k);
     if (!k) return gp_fail_null("out of memory");
     k->source = *s, k->module = m;
-    if (find(m, "gp_entry", i, (void **)&k->entry) && add(k)) return k;
+    describe_for_card(k, i);
+    if (m->card && add(k)) return k;
+    if (!m->card && find(m, "gp_entry", i, (void **)&k->entry) && add(k)) return k;
     free(k);
     return NULL;
 }

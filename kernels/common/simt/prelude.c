@@ -10,3 +10,4 @@ TEXT("gp_simt_prelude_c", FILE("prelude_c.inc"));
 TEXT("gp_simt_prelude_cxx", FILE("prelude_cxx.inc"));
 TEXT("gp_simt_prelude_half", FILE("half.inc"));
 TEXT("gp_simt_prelude_groups", FILE("groups.inc"));
+TEXT("gp_simt_prelude_card", FILE("card.inc"));

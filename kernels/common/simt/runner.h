@@ -8,6 +8,7 @@
 #include "kernels/common/simt/lines.h"
 #include "kernels/common/simt/simt.h"
 #include "tensor/fuse/object.h"
+#include "tensor/ops/simt.h"
 
 struct gp_simt_module {
     const char *file; /* as in gp_simt_text */
@@ -22,6 +23,7 @@ struct gp_simt_module {
     uint64_t constants;
     char *global[GP_SIMT_VARIABLES];
     size_t bytes[GP_SIMT_VARIABLES];
+    gp_card_text *card;   /* NULL: it is the processor's */
     pthread_mutex_t lock; /* of a launch that sets variables */
 };
 
@@ -31,6 +33,7 @@ struct gp_simt_kernel {
     gp_simt_module *module;
     void (*entry)(void **args);
     gp_simt_counts counts; /* of the last counted launch; blocks is 0: there was none */
+    gp_card_kernel card;
 };
 
 typedef enum gp_fiber_state {

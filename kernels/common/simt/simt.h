@@ -54,6 +54,12 @@ typedef struct gp_simt_text {
     uint64_t constants; /* by bit: which of them the kernels only read */
 } gp_simt_text;
 
+/* A text for a card, which compiles it when a kernel is prepared there; t: its text and counts.
+ * expressions: as gp_card_text has them; copied. NULL with a message. */
+struct gp_card_kernel;
+gp_simt_module *gp_simt_card(const struct gp_simt_text *t, int nkernels,
+                             const char *const *expressions);
+
 typedef enum gp_simt_outcome {
     GP_SIMT_BUILT,
     GP_SIMT_ABSENT,  /* not on disk */
@@ -74,7 +80,7 @@ typedef struct gp_simt_source {
     gp_simt_param param[GP_SIMT_PARAMS];
 } gp_simt_source;
 
-/* Adds the module's kernel whose entry is gp_entry_i. NULL with a message. */
+/* Adds the module's kernel i, whose entry is gp_entry_i. NULL with a message. */
 gp_simt_kernel *gp_simt_add(gp_simt_module *m, int i, const gp_simt_source *s);
 /* What its last counted launch cost; rows are the caller's to free. False: none was counted. */
 bool gp_simt_last_counts(const gp_simt_kernel *k, gp_simt_counts *to);
@@ -83,6 +89,8 @@ gp_simt_kernel *gp_simt_kernel_of(int64_t number);
 int64_t gp_simt_number(const gp_simt_kernel *k);
 const gp_simt_source *gp_simt_source_of(const gp_simt_kernel *k);
 gp_simt_module *gp_simt_module_of(const gp_simt_kernel *k);
+/* The kernel as a card takes it; NULL: it is the processor's. */
+struct gp_card_kernel *gp_simt_card_of(gp_simt_kernel *k);
 /* Whether variable i is one that kernels only read. */
 bool gp_simt_constant(const gp_simt_module *m, int i);
 

@@ -56,16 +56,44 @@ const gp_nvrtc_header *gp_nvrtc_headers(int *n);
 
 /* ---- nvrtc.c ---- */
 
-/* Compiles text for compute capability `arch`: *code, by free, of *size bytes. False with the
- * reason in why. Any thread may call; no device is needed. */
-bool gp_nvrtc_compile(const char *text, int arch, char **code, size_t *size, char *why,
-                      size_t why_size);
+/* What NVRTC compiles. own: a user's text, whose kernels and variables are found by the names that
+ * it gives to expressions; else a program's, with our headers and without contraction. */
+typedef struct gp_nvrtc_job {
+    const char *text;
+    int arch; /* compute capability, as in 90 */
+    bool own;
+    int nexpressions;
+    char *const *expression;
+    char **name; /* of the expressions, by free: set by gp_nvrtc_compile */
+    char *code;  /* by free: set */
+    size_t size;
+    char *log; /* of own: all that the compiler said, by free; NULL: it did not refuse the text */
+} gp_nvrtc_job;
+/* Compiles it. False with the reason in why. Any thread may call; no device is needed. */
+bool gp_nvrtc_compile(gp_nvrtc_job *j, char *why, size_t why_size);
 /* NVRTC's version, major times 100 and minor; 0 where there is none. */
 int gp_nvrtc_version(void);
 /* Loads code on the current device; kernels are set to its functions, NULL where it has none of
  * that name. NULL with the reason in why. */
 void *gp_module_load(const char *code, void **kernel, char *why, size_t size);
 void gp_module_unload(void *module);
+
+typedef struct gp_module_kernel {
+    void *function;
+    int registers, local, shared, block; /* as in gp_card_info */
+} gp_module_kernel;
+/* Loads code on the current device. NULL with the reason in why. */
+void *gp_module_open(const char *code, char *why, size_t size);
+/* The module's function of that name, with what the driver knows of it. False with the reason. */
+bool gp_module_function(void *module, const char *name, gp_module_kernel *k, char *why,
+                        size_t size);
+/* Where a variable of that name is on the device, and its bytes. False with the reason. */
+bool gp_module_variable(void *module, const char *name, void **p, size_t *bytes, char *why,
+                        size_t size);
+/* Queues it on c's stream with that grid and block; more than 48 KB of shared memory are asked for
+ * first. False with a message. */
+bool gp_module_run(const gp_call *c, void *function, const unsigned grid[3],
+                   const unsigned block[3], size_t shared, void **args);
 /* Queues a kernel of GP_THREADS threads a block on c's stream; args: the addresses of its
  * arguments. False with a message. */
 bool gp_module_launch(const gp_call *c, void *kernel, unsigned blocks, size_t shared, void **args);

@@ -91,7 +91,9 @@ static bool let_go(fused *f) { return atomic_exchange(&f->orphan, true); }
 
 static void *compile(void *ctx) {
     fused *f = ctx;
-    f->ok = gp_nvrtc_compile(f->text, f->arch, &f->code, &f->size, f->why, sizeof f->why);
+    gp_nvrtc_job j = {.text = f->text, .arch = f->arch};
+    f->ok = gp_nvrtc_compile(&j, f->why, sizeof f->why);
+    f->code = j.code, f->size = j.size;
     if (f->ok) keep_code(f);
     atomic_store_explicit(&f->done, true, memory_order_release);
     if (let_go(f)) free_all(f);

@@ -1,7 +1,55 @@
-/* Kernels of the user's are compiled for the processor alone so far. */
-#include "kernels/cuda/runtime/kernel.h"
+/* Queues a kernel of the user's. Variables of its text that have their values in tensors get them
+ * before it, and give them back after it, in the stream's order. */
+#include "kernels/cuda/simt/own.h"
 
+#include <string.h>
+
+typedef struct variables {
+    int n;
+    const gp_own_variable *at[GP_MAX_INTS];
+    void *value[GP_MAX_INTS];
+    bool read[GP_MAX_INTS]; /* kernels only read it */
+} variables;
+
+/* Copies all of them into the module, or those that were written out of it. */
+static bool copy(const gp_call *c, const variables *v, bool in) {
+    bool ok = true;
+    for (int i = 0; ok && i < v->n; i++) {
+        void *to = in ? v->at[i]->p : v->value[i], *from = in ? v->value[i] : v->at[i]->p;
+        if (in || !v->read[i])
+            ok = gp_cuda_ok(c, cudaMemcpyAsync(to, from, v->at[i]->bytes, cudaMemcpyDeviceToDevice,
+                                               gp_cuda_stream(c)));
+    }
+    return ok;
+}
+
+/* arg[0]: the kernel's address. Values of a launch: grid, block, bytes of shared memory, the
+ * arguments that are numbers, as bits, and the numbers of variables, whose values are the last
+ * tensors of both lists. */
 bool CUDA(kernel_launch)(const gp_call *c) {
-    return gp_fail("%s: cuda.kernel runs on cpu and sim; on %s it is not there yet", c->name,
-                   c->stream->dev->name);
+    const gp_card_kernel *k = (const gp_card_kernel *)(intptr_t)c->arg[0].i;
+    const gp_own_form *f = k->text->form; /* it stays, once a kernel is prepared */
+    const gp_own_module *m = f ? &f->on[c->stream->dev->slot] : NULL;
+    int n, at[2] = {0, 0}, value = 7;
+    const int64_t *ints = gp_ints(c, 3, &n);
+    void *args[GP_CARD_PARAMS + 1], *pointer[GP_CARD_PARAMS];
+    unsigned size[6];
+    variables v = {.n = 0};
+    if (!m || !m->module) return gp_fail("%s: it is not compiled for this device", c->name);
+    for (int i = 0; i < 6; i++) size[i] = (unsigned)ints[i];
+    for (int i = 0; i < k->nparams; i++) {
+        if (k->pointer[i]) {
+            pointer[i] = c->arg[1 + k->constant[i]].arrays[at[k->constant[i]]++]->data;
+            args[i] = &pointer[i];
+        } else args[i] = (void *)&ints[value++];
+    }
+    for (; value < n; v.n++) {
+        int which = (int)ints[value++];
+        bool read = k->text->constants >> which & 1;
+        v.at[v.n] = &m->variable[which], v.read[v.n] = read;
+        v.value[v.n] = c->arg[1 + read].arrays[at[read]++]->data;
+    }
+    return copy(c, &v, true) &&
+           gp_module_run(c, m->kernel[k->index].function, size, size + 3, (size_t)ints[6], args) &&
+           copy(c, &v, false);
 }

@@ -7,14 +7,16 @@ cuda (see sync, profile)
     cuda.benchmark(true), cuda.svd_driver "gesvdj" (and without a name, which one it was).
     > #cuda.memory_summary 'sim' > 0 --> true
 cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see cuda.module, elementwise)
-    A kernel in CUDA C or C++, for cpu and sim, compiled by GCC: k(grid, block, arguments…), where
-    grid and block are numbers or {x, y, z}, and {shared = bytes} may come last;
-    k:over(n)(arguments…) has a thread for each of n elements, and k:global(name) is a variable of
-    the text. name: which, where the text has several; of a template as "f<float>". Arguments are
-    checked by the kernel's parameters: a tensor for a pointer, a number for a number. Each access
-    is checked, too: bounds, races, barriers, shared memory that was not written; check = false
-    turns that off. k:counts(grid, block, arguments…) launches, and says what that asks of a card,
-    line by line: sectors, bank conflicts, branches. docs/kernels.md has the rules. A text with b[x[i]] goes between [=[ and ]=].
+    A kernel in CUDA C or C++, compiled by GCC for cpu and sim, on a card by NVRTC:
+    k(grid, block, arguments…), where grid and block are numbers or {x, y, z}, and
+    {shared = bytes} may come last; k:over(n)(arguments…) has a thread for each of n elements, and
+    k:global(name) is a variable of the text. name: which, where the text has several; of a
+    template as "f<float>". Arguments are checked by the kernel's parameters: a tensor for a
+    pointer, a number for a number. On cpu and sim each access is checked, too: bounds, races,
+    barriers, shared memory that was not written; check = false turns that off.
+    k:counts(grid, block, arguments…) launches, and says what that asks of a card, line by line:
+    sectors, bank conflicts, branches. docs/kernels.md has the rules. A text with b[x[i]] goes
+    between [=[ and ]=].
     > local k = cuda.kernel("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
     > local x = tensor{1.0, 2.0} k(1, 2, x)
     > return x

@@ -1,6 +1,7 @@
 --!plain
 -- cuda.kernel and cuda.module: kernels in CUDA C and C++. On cpu and sim they are compiled by GCC
--- and run by fibers (kernels/common/simt), checked unless that is turned off.
+-- and run by fibers (kernels/common/simt), checked unless that is turned off; on cuda by NVRTC
+-- (kernels/cuda/simt).
 local require = ...
 local gpush, fail, registry = require "gpush", require "fail", require "registry"
 local prototype, source = require "kernel.prototype", require "source"
@@ -78,11 +79,15 @@ local function read_as(module, cxx)
     return read
 end
 
+local function constants_of(module)
+    local bits = 0
+    for i, v in ipairs(module.globals) do bits = bits | (v.read and 1 << i - 1 or 0) end
+    return bits
+end
+
 -- Compiles it, or looks for it on disk: a module and its bytes of shared memory; nil, and what the
 -- compiler says of the text.
 local function try(module, how, cxx, only_found)
-    local constants = 0
-    for i, v in ipairs(module.globals) do constants = constants | (v.read and 1 << i - 1 or 0) end
     local name = module.name
     if cxx and module.reason then
         name = ("%s: it needs C++ ('%s' at %s)"):format(name, module.reason.text,
@@ -90,7 +95,7 @@ local function try(module, how, cxx, only_found)
     end
     return simt.build { name = name, file = module.file, line = module.line, cxx = cxx,
         checked = how and true or false, counted = how == "counted", half = module.half,
-        only_found = only_found, nglobals = #module.globals, constants = constants,
+        only_found = only_found, nglobals = #module.globals, constants = constants_of(module),
         text = "#line 1 \"kernel\"\n" .. read_as(module, cxx).compiled .. entries(module) }
 end
 
@@ -125,6 +130,67 @@ local function build(module, how)
     end
     module.built[how], module.shared = built, shared
     return built
+end
+
+-- ---- for cards ----
+
+-- The numbers of the kernels as a card's compiler takes them.
+local function card(module)
+    if module.card then return module.card end
+    local described = { name = module.name, file = module.file, line = module.line,
+        half = module.half, nkernels = #module.kernels, nglobals = #module.globals,
+        constants = constants_of(module),
+        text = "#line 1 \"kernel\"\n" .. read_as(module, "card").compiled }
+    for i, kernel in ipairs(module.kernels) do described[i] = kernel.name end
+    for _, v in ipairs(module.globals) do described[#described + 1] = "&" .. v.name end
+    local handle = simt.card(described)
+    local list = {}
+    for i, kernel in ipairs(module.kernels) do
+        list[i] = simt.add(handle, i - 1,
+            table.move(kernel.params, 1, #kernel.params, 1, { name = kernel.name }))
+    end
+    module.card = list
+    return list
+end
+
+-- What NVRTC says: each error with the user's line, the line itself and a caret.
+local function card_errors(module, log)
+    local list = {}
+    for line, message, at in log:gmatch "kernel%((%d+)%): error: ([^\n]*)\n?()" do
+        line = math.tointeger(line)
+        local text = source.line(module.source, line) or ""
+        local shown, caret = log:match("^([^\n]*)\n([ \t]*)%^", at)
+        local skip = shown and shown:find(text:match "^%s*(.-)%s*$", 1, true)
+        local before = skip and text:sub(1, #caret + 1 - skip + #text:match "^%s*")
+        list[#list + 1] = ("%s: %s\n    %s%s"):format(shown_place(module, line), message, text,
+            before and "\n    " .. before:gsub("[^\t]", " ") .. "^" or "")
+        if #list == 3 then break end
+    end
+    return #list > 0 and table.concat(list, "\n") or log:match "[^\n]+" or "no reason"
+end
+
+-- The kernel's number on the card that has tensor x, and what is known of it there.
+local function on_card(kernel, x)
+    local module, device = kernel.module, tostring(x.device)
+    local known = kernel.on[device]
+    if known then return known end
+    local number = card(module)[kernel.index]
+    local registers, spilled, shared, block = simt.prepare(number, x)
+    if not registers then
+        fail("%s: NVRTC refuses the text: %s", module.name, card_errors(module, spilled))
+    end
+    known = { number = number, registers = registers, spilled = spilled, shared = shared,
+        block = block }
+    kernel.on[device], kernel.card = known, known
+    return known
+end
+
+-- The first tensor of the arguments, where it is on a card.
+local function of_card(...)
+    for k = 1, select("#", ...) do
+        local x = select(k, ...)
+        if is_tensor(x) then return tostring(x.device):find("^cuda") and x or nil end
+    end
 end
 
 -- ---- variables ----
@@ -221,6 +287,14 @@ local function how_to(check, ...)
     return check
 end
 
+-- The number of the kernel on the device of the arguments.
+local function number_for(kernel, how, check, ...)
+    local x = of_card(...)
+    if x and how then fail("%s: launches are counted on cpu and sim", kernel.name) end
+    if x then return on_card(kernel, x).number end
+    return build(kernel.module, how or how_to(check, ...))[kernel.index]
+end
+
 -- Queues a launch; how: as build's, nil: as the kernel and the options say.
 local function start(kernel, how, grid, block, ...)
     local n, module = select("#", ...), kernel.module
@@ -231,13 +305,13 @@ local function start(kernel, how, grid, block, ...)
         fail("%s: block: %d threads (expected at most %d)", kernel.name, bx * by * bz, BLOCK)
     end
     if type(last) ~= "table" or is_tensor(last) then
-        return simt.launch(build(module, how or how_to(module.check, ...))[kernel.index], gx, gy,
-            gz, bx, by, bz, 0, values_for(module, ...), ...)
+        return simt.launch(number_for(kernel, how, module.check, ...), gx, gy, gz, bx, by, bz, 0,
+            values_for(module, ...), ...)
     end
     local args = table.pack(...)
     local shared, check = options_of(kernel, last)
-    return simt.launch(build(module, how or how_to(check, ...))[kernel.index], gx, gy, gz, bx, by,
-        bz, shared, values_for(module, ...), table.unpack(args, 1, n - 1))
+    return simt.launch(number_for(kernel, how, check, ...), gx, gy, gz, bx, by, bz, shared,
+        values_for(module, ...), table.unpack(args, 1, n - 1))
 end
 
 local function launch(kernel, ...) return start(kernel, nil, ...) end
@@ -259,12 +333,17 @@ local function counts_of(kernel, ...)
     return counts.made(kernel, found, function(line) return typed(kernel.module, line) end)
 end
 
--- A launch with a thread for each of n elements, in blocks of 256.
+-- A launch with a thread for each of n elements, in blocks that the card is filled by best; else of
+-- 256.
 local function over(kernel, n)
     if is_tensor(n) then n = n:numel() end
     whole(kernel, "over", n, GRID_X)
-    local block = math.min(256, (n + 31) // 32 * 32)
-    return function(...) return launch(kernel, (n + block - 1) // block, block, ...) end
+    return function(...)
+        local x = of_card(...)
+        local best = x and on_card(kernel, x).block or 256
+        local block = math.min(best, (n + 31) // 32 * 32)
+        return launch(kernel, (n + block - 1) // block, block, ...)
+    end
 end
 
 -- ---- making one ----
@@ -274,10 +353,15 @@ local function shown(kernel)
     for k, p in ipairs(kernel.params) do
         params[k] = p.text .. (p.pointer and "" or " ") .. p.name
     end
-    return ("kernel %s(%s): %d B of static shared memory%s, %s"):format(kernel.name,
-        table.concat(params, ", "), module.shared,
-        read_as(module, module.cxx).uses_dynamic and ", more by {shared = bytes}" or "",
-        module.check and "checked" or "unchecked")
+    local known = kernel.card -- of the card that it ran on last
+    local of_it = known and ("%d registers, "):format(known.registers) or ""
+    if known and known.spilled > 0 then
+        of_it = of_it .. ("%d B of local memory, "):format(known.spilled)
+    end
+    return ("kernel %s(%s): %s%d B of static shared memory%s, %s"):format(kernel.name,
+        table.concat(params, ", "), of_it, known and known.shared or module.shared,
+        read_as(module, module.cxx or false).uses_dynamic and ", more by {shared = bytes}" or "",
+        known and "unchecked on a card" or module.check and "checked" or "unchecked")
 end
 
 -- What users hold: calls its methods with `of` in the first place.
@@ -325,7 +409,7 @@ local function add_kernel(module, read, name)
     local full = name and name:match "^%s*(.-)%s*$" or found.name
     if found.template and not args then full = full .. "<>" end
     local kernel = { name = full, params = read:parameters_of(found, args), module = module,
-        index = #module.kernels + 1 }
+        on = {}, index = #module.kernels + 1 }
     module.kernels[kernel.index] = kernel
     return kernel
 end
@@ -345,11 +429,17 @@ local function new_module(text, what, check)
     return module, read
 end
 
+-- When it is made, it is compiled for the card where there is one, else for the processor.
+local function compile_first(module)
+    if not gpush.cuda.is_available() then return build(module, module.check) end
+    on_card(module.kernels[1], gpush.zeros(0, { device = "cuda" }))
+end
+
 local function kernel(text, name, check)
     local module, read = new_module(text, "cuda.kernel", check)
     local k = add_kernel(module, read, name)
     module.name = k.name
-    build(module, check)
+    compile_first(module)
     return kernel_object(k)
 end
 
@@ -396,7 +486,7 @@ local function module(text, given, check)
     for _, name in ipairs(given) do add_kernel(m, read, name) end
     if #m.kernels == 0 then fail("cuda.module: the text has no __global__ function with a body") end
     m.name = m.kernels[1].name
-    build(m, check)
+    compile_first(m)
     return object(m, "module", { kernel = kernel_of, global = global }, shown_module)
 end
 

@@ -190,6 +190,13 @@ function Writer:alias(i)
     self.env[name.text] = table.move(list, first, stop, 1, {})
 end
 
+-- For NVRTC only the headers go, which it has not.
+function Writer:directives()
+    for _, t in ipairs(self.list) do
+        if t.kind == "directive" then self:directive(t) end
+    end
+end
+
 -- First all that is declared: an array of dynamic shared memory may stand before the functions.
 function Writer:declarations()
     local list, ends = self.list, 0
@@ -312,16 +319,19 @@ local function dims_of(list, k)
     return dims
 end
 
--- What a compiler of C, or C++, takes of the text: result.compiled, .kernels, .globals {name =,
--- dtype =, read = whether kernels only read it, dims =}, .dynamic: whether it has dynamic shared
--- memory.
+-- What a compiler of C, of C++ (cxx), or NVRTC ("card") takes of the text: result.compiled,
+-- .kernels, .globals {name =, dtype =, read = whether kernels only read it, dims =}, .uses_dynamic:
+-- whether it has dynamic shared memory.
 local function read(text, what, cxx)
     local w = setmetatable({ text = text, what = what, list = lexer.tokens(text), bytes = {},
         everywhere = {}, shared = {}, kernels = {}, globals = {}, env = {}, space = "", zones = 0,
         cxx = cxx }, Writer)
     for k = 1, #text do w.bytes[k] = text:sub(k, k) end
-    w:declarations()
-    w:functions(1, #w.list)
+    if cxx == "card" then w:directives()
+    else
+        w:declarations()
+        w:functions(1, #w.list)
+    end
     for _, v in ipairs(w.globals) do
         v.dtype = parameters.dtype_of(w.list, v.first, v.type_end, w.env)
         v.dims = dims_of(w.list, v.at)

@@ -84,6 +84,8 @@ void fakeHooks(const fake_hooks *h);
 const char *fakeCuptiMode(void);
 /* Adds one to fakeCount(what). */
 void fakeCounted(const char *what);
+/* n bytes at p, a variable of a module, are memory of the current device. */
+void fakeDeviceMemory(void *p, size_t n);
 int fakeCuptiDrop(void);
 #ifdef __cplusplus
 }

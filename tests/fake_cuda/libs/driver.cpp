@@ -71,6 +71,36 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return fake::launch((void *)k->bind, k->name.c_str(), dim3(gx, gy, gz), dim3(bx, by, bz),
                         shared, s, body);
 }
+int cuModuleGetGlobal_v2(uint64_t *p, size_t *bytes, void *module, const char *name) {
+    void *at = dlsym(module, (std::string("fake_global_") + name).c_str());
+    if (!fakeHasContext()) return NO_CONTEXT;
+    if (!at) return 500;
+    void *to = ((void *(*)(size_t *))at)(bytes);
+    fakeDeviceMemory(to, *bytes);
+    return *p = (uint64_t)to, 0;
+}
+
+/* CUfunction_attribute: 0 threads of a block, 1 shared, 3 local memory, 4 registers, 8 the most
+ * dynamic shared memory. */
+int cuFuncGetAttribute(int *value, int which, void *function) {
+    cudaFuncAttributes a;
+    if (cudaFuncGetAttributes(&a, (void *)((kernel *)function)->bind)) return 400;
+    *value = which == 0   ? a.maxThreadsPerBlock
+             : which == 1 ? (int)a.sharedSizeBytes
+             : which == 3 ? (int)a.localSizeBytes
+             : which == 4 ? a.numRegs
+             : which == 8 ? a.maxDynamicSharedSizeBytes
+                          : -1;
+    return *value < 0; /* CUDA_ERROR_INVALID_VALUE */
+}
+int cuFuncSetAttribute(void *function, int which, int value) {
+    if (which != 8) return 1;
+    return cudaFuncSetAttribute((const void *)((kernel *)function)->bind,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, value);
+}
+int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *, size_t (*)(int), size_t, int) {
+    return *grid = 8, *block = 512, 0;
+}
 int cuDriverGetVersion(int *version) { return cudaDriverGetVersion(version); }
 }
 #pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct nvrtc_program {
     std::string text, log, code;
     std::vector<std::pair<std::string, std::string>> headers;
     bool ptx = false;
+    std::vector<std::string> expressions;
 };
 
 // What is not in NVRTC: for each kernel a function that takes its arguments by their addresses, as
@@ -59,6 +61,70 @@ static std::string word_before(const std::string &text, size_t at) {
     size_t from = at;
     while (from && (isalnum((unsigned char)text[from - 1]) || text[from - 1] == '_')) from--;
     return text.substr(from, at - from);
+}
+
+// The name that expression i is given: another one than its own, as mangled names are.
+static std::string lowered(size_t i) { return "_Zfake" + std::to_string(i); }
+
+// Entries for the expressions: kernels, and the addresses of variables, "&name".
+static std::string expression_entries(const nvrtc_program &p) {
+    std::string all;
+    for (size_t i = 0; i < p.expressions.size(); i++) {
+        const std::string &e = p.expressions[i], name = lowered(i);
+        if (e[0] == '&')
+            all += "extern \"C\" void *fake_global_" + name + "(size_t *n) { *n = sizeof(" +
+                   e.substr(1) + "); return (void *)(" + e + "); }\n";
+        else
+            all += "extern \"C\" void fake_entry_" + name +
+                   "(void **args, std::function<void()> *to) { fake_bind(" + e + ", args, to); }\n";
+    }
+    return all;
+}
+
+// extern __shared__ T name[]; has no place in the host's C++.
+static std::string with_dynamic(const std::string &text) {
+    static const std::regex array(R"(extern\s+__shared__\s+([^;\[]*[\s*])(\w+)\s*\[\s*\]\s*;)");
+    return std::regex_replace(text, array, "$1*const $2 = ($1*)fake::dynamic_shared();");
+}
+
+// The two instructions of PTX that half types are made of.
+static std::string with_halves(const std::string &text) {
+    static const std::regex to(
+        R"(asm\("cvt.rn.f16.f32 %0, %1;" : "=h"\((\w+)\) : "f"\((\w+)\)\);)"),
+        from(R"(asm\("cvt.f32.f16 %0, %1;" : "=f"\((\w+)\) : "h"\((\w+)\)\);)");
+    std::string all = std::regex_replace(
+        text, to, "{ _Float16 fake_h = (_Float16)$2; memcpy(&$1, &fake_h, 2); }");
+    return std::regex_replace(all, from,
+                              "{ _Float16 fake_h; memcpy(&fake_h, &$2, 2); $1 = fake_h; }");
+}
+
+// A text that includes nothing: it may have its own int64_t, as NVRTC has none.
+static std::string own_program(const nvrtc_program &p) {
+    return "#include <cuda_runtime.h>\n#include <stdio.h>\n#include <assert.h>\n"
+           "#define int64_t fake_int64_t\n#define uint64_t fake_uint64_t\n" +
+           with_halves(with_dynamic(p.text)) +
+           "\n#undef int64_t\n#undef uint64_t\n#line 1 \"entries\"\n" + entries +
+           expression_entries(p);
+}
+
+// Line n of what comes after #line 1 "kernel".
+static std::string line_of(const std::string &text, int n) {
+    size_t at = text.find("#line 1 \"kernel\"\n");
+    for (; at != std::string::npos && n >= 0; n--)
+        if (n) at = text.find('\n', at) + 1;
+        else return text.substr(at, text.find('\n', at) - at);
+    return "";
+}
+
+// GCC's messages as NVRTC words them: name(line): error: text, the line, and a caret.
+static std::string reworded(const std::string &log, const std::string &text) {
+    static const std::regex place(R"((\w+):(\d+):(\d+): error: ([^\n]*)\n)");
+    std::string all;
+    for (std::sregex_iterator it(log.begin(), log.end(), place), end; it != end; ++it)
+        all += (*it)[1].str() + "(" + (*it)[2].str() + "): error: " + (*it)[4].str() + "\n  " +
+               line_of(text, std::stoi((*it)[2])) + "\n  " +
+               std::string((size_t)std::stoi((*it)[3]) - 1, ' ') + "^\n\n";
+    return all.empty() ? log : all;
 }
 
 // An entry for each "__global__ void [__launch_bounds__(N)] name(".
@@ -113,14 +179,14 @@ static bool run(std::vector<std::string> words, const fs::path &log) {
 static void compile(nvrtc_program &p, const fs::path &work) {
     Dl_info runtime;
     dladdr((void *)cudaStreamQuery, &runtime);
-    write(work / "program.cu", with_entries(p.text));
+    write(work / "program.cu", p.expressions.empty() ? with_entries(p.text) : own_program(p));
     for (auto &h : p.headers) write(work / h.first, h.second);
     bool ok =
         run({FAKE_CXX, "-std=c++17", "-xc++", "-O0", "-w", "-fPIC", "-shared", "-ffp-contract=off",
              "-D__CUDACC_RTC__", "-DGP_MAX_DIM=8", "-I" FAKE_INCLUDE, "-idirafter", work,
              work / "program.cu", "-o", work / "program.so", "-xnone", runtime.dli_fname},
             work / "log");
-    p.log = read(work / "log");
+    p.log = p.expressions.empty() ? read(work / "log") : reworded(read(work / "log"), p.text);
     if (!ok) return;
     std::string code = read(work / "program.so");
     uint64_t size = code.size();
@@ -151,9 +217,21 @@ int nvrtcGetSupportedArchs(int *to) {
 }
 int nvrtcCreateProgram(nvrtc_program **p, const char *text, const char *, int n,
                        const char *const *headers, const char *const *names) {
-    *p = new nvrtc_program{text, "", "", {}};
+    *p = new nvrtc_program{text, "", "", {}, false, {}};
     for (int i = 0; i < n; i++) (*p)->headers.push_back({names[i], headers[i]});
     return 0;
+}
+int nvrtcAddNameExpression(nvrtc_program *p, const char *expression) {
+    return p->expressions.push_back(expression), 0;
+}
+int nvrtcGetLoweredName(nvrtc_program *p, const char *expression, const char **name) {
+    static std::vector<std::string> &names = *new std::vector<std::string>;
+    auto &all = p->expressions;
+    size_t i = (size_t)(std::find(all.begin(), all.end(), expression) - all.begin());
+    if (i == all.size() || p->code.empty()) return 10; // NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID
+    names.reserve(4096);
+    names.push_back(lowered(i));
+    return *name = names.back().c_str(), 0;
 }
 int nvrtcDestroyProgram(nvrtc_program **p) { return delete *p, *p = nullptr, 0; }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "hooks.h"
 #include "state.h"
 
 namespace fake {
@@ -270,6 +271,12 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags) {
     rt().blocks[(uintptr_t)p] =
         block{(char *)p, bytes, cudaMemoryTypeHost, current_device, flags, NULL, true};
     return api_(cudaSuccess);
+}
+
+void fakeDeviceMemory(void *p, size_t bytes) {
+    locked l(rt().lock);
+    rt().blocks[(uintptr_t)p] =
+        block{(char *)p, bytes, cudaMemoryTypeDevice, current_device, 0, NULL, true};
 }
 
 cudaError_t cudaHostUnregister(void *p) {

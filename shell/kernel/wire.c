@@ -86,7 +86,7 @@ static bool bind_one(int i, const json_t *file, char *why, size_t size) {
 static bool bind_all(const json_t *file, char *why, size_t size) {
     const char *key = json_string_value(json_object_get(file, "key"));
     const char *scheme = json_string_value(json_object_get(file, "signature_scheme"));
-    if (!key || (*key && scheme && strcmp(scheme, "hmac-sha256"))) {
+    if (!key || !*key || (scheme && strcmp(scheme, "hmac-sha256"))) {
         snprintf(why, size, "the connection file has no key, or another scheme than hmac-sha256");
         return false;
     }

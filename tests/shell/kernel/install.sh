@@ -37,6 +37,8 @@ for ip in 0.0.0.0 192.0.2.1 ::1 '*'; do
 done
 connection 127.0.0.1 k hmac-sha256 0
 refused 1 "--connection c.json" "name no port of this machine alone"
+connection 127.0.0.1 '' hmac-sha256 50000
+refused 1 "--connection c.json" "the connection file has no key"
 connection 127.0.0.1 k hmac-md5 50000
 refused 1 "--connection c.json" "another scheme than hmac-sha256"
 tap_done

@@ -303,10 +303,11 @@ static inline gp_area *allowed(gp_runner *r, gp_check *c, const char *p, unsigne
     may_stop(r, c);
     if (!a && of_thread(r, c, p, write)) return NULL;
     if (!a || !within(a, p, size)) gp_report_outside(r, a, p, size, write, pc);
-    if (a->variable && a->variable[p - a->lo] == GUARD) return NULL;
+    int variable = a->variable ? a->variable[p - a->lo] : 0;
+    if (variable == GUARD) return NULL;
     if ((uintptr_t)p & (size - 1) & 15 && !(size & (size - 1)))
         gp_report_misaligned(r, a, p, size, write, pc);
-    if (write && (!a->writable || (a == &c->data && c->constant[a->variable[p - a->lo]])))
+    if (write && (!a->writable || (a == &c->data && c->constant[variable])))
         gp_report_const(r, a, p, size, pc);
     return a;
 }

@@ -94,7 +94,7 @@ static bool sums_fit(const gp_prof *p) {
     uint64_t durations = 0, bytes = 0, times = 0;
     for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
         for (const gp_track *t = *l; t; t = t->next) {
-            gp_at at = gp_first(t);
+            gp_cursor at = gp_first(t);
             if (!add(&times, p->t1 - p->t0)) return false;
             for (gp_rec *r; (r = gp_next(&at));) {
                 uint64_t size = r->bytes < 0 ? 0 - (uint64_t)r->bytes : (uint64_t)r->bytes;

@@ -69,7 +69,7 @@ static int each(const gp_track *t, int rank, bool (*counts)(const gp_rec *),
                 void (*see)(part *x, const gp_rec *r), part *x) {
     int n = 0;
     for (; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; t->rank == rank && (r = gp_next(&at));)
             if (counts(r) && ++n && see) see(x, r);
     }
@@ -157,7 +157,7 @@ static uint64_t moved(uint64_t t, int64_t by) { return (uint64_t)((int64_t)t + b
 static bool move(gp_track *t, int rank, int64_t by, uint64_t *ids) {
     uint64_t before = *ids;
     for (; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; t->rank == rank && (r = gp_next(&at));) {
             if ((int64_t)r->t0 + by <= 0)
                 return gp_fail("profile.load: times that are too far apart");

@@ -269,7 +269,7 @@ static bool count_drained(gp_prof *p) {
     bool ok = true;
     if (!u) return false;
     for (gp_track *t = p->host; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             if (r->kind != GP_REC_WAIT) continue;
             r->bytes = (int64_t)gp_wait_cost_of(u, t->rank, r).drained;

@@ -189,7 +189,7 @@ static void meet(writer *w, const gp_rec *r) {
 }
 
 static void meet_track(writer *w, const gp_track *t) {
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     number(w, &w->texts, t->name);
     for (gp_rec *r; (r = gp_next(&at));) meet(w, r);
 }
@@ -346,7 +346,7 @@ static void write_thread(writer *w, const gp_track *t, bool first) {
            first ? "\n" : ",\n", t->worker ? "false" : "true", number(w, &w->texts, t->name),
            t->rank, (unsigned long long)t->dropped);
     w->more = false;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; w->ok && (r = gp_next(&at)); before = r->t0) write_event(w, t, r, before);
     append(w, "]}");
 }

@@ -31,7 +31,7 @@ bool gp_kinds_compare(const char *a, const char *b) {
 
 bool gp_prof_has_sim(const gp_prof *p) {
     for (const gp_track *t = p->foreign ? NULL : p->workers; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (gp_rec_is_work(r) && !strcmp(((gp_stream *)r->where)->dev->vt->kind, "sim"))
                 return true;

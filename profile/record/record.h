@@ -266,12 +266,12 @@ static inline bool gp_rec_has_why(const gp_rec *r) {
     return r->kind == GP_REC_WAIT || r->kind == GP_REC_READ;
 }
 
-/* Iterates a track: for (gp_at at = gp_first(t); gp_rec *r = gp_next(&at);) */
-typedef struct gp_at {
+/* Iterates a track: for (gp_cursor at = gp_first(t); gp_rec *r = gp_next(&at);) */
+typedef struct gp_cursor {
     gp_chunk *chunk;
     int i;
-} gp_at;
-static inline gp_at gp_first(const gp_track *t) { return (gp_at){t ? t->first : NULL, 0}; }
+} gp_cursor;
+static inline gp_cursor gp_first(const gp_track *t) { return (gp_cursor){t ? t->first : NULL, 0}; }
 /* Whether a device did it: a kernel, or a copy itself. */
 static inline bool gp_rec_is_work(const gp_rec *r) {
     return r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED;
@@ -309,7 +309,7 @@ static inline uint64_t gp_rec_end(const gp_prof *p, const gp_rec *r) {
     uint64_t t1 = r->t1 ? r->t1 : p->done;
     return t1 < r->t0 ? r->t0 : t1;
 }
-static inline gp_rec *gp_next(gp_at *at) {
+static inline gp_rec *gp_next(gp_cursor *at) {
     while (at->chunk && at->i >= at->chunk->n) at->chunk = at->chunk->next, at->i = 0;
     return at->chunk ? &at->chunk->rec[at->i++] : NULL;
 }

@@ -70,7 +70,7 @@ bool gp_prof_fail(const char *what) {
 int gp_count_rank_recs(const gp_track *t, int rank, bool (*is)(const gp_rec *)) {
     int n = 0;
     for (; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         if (rank >= 0 && t->rank != rank) continue;
         for (gp_rec *r; (r = gp_next(&at));) n += is(r);
     }
@@ -96,7 +96,7 @@ uint64_t gp_lost_launches(const gp_prof *p) {
 uint64_t gp_last_end(const gp_prof *p, const gp_track *t, int rank) {
     uint64_t end = p->t0;
     for (; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         if (rank >= 0 && t->rank != rank) continue;
         for (gp_rec *r; (r = gp_next(&at));)
             if (gp_rec_end(p, r) > end) end = gp_rec_end(p, r);

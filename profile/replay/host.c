@@ -113,7 +113,7 @@ static int event_of(const builder *b, const gp_rec *r) {
 }
 
 static void gather(builder *b, const gp_track *track) {
-    gp_at at = gp_first(track);
+    gp_cursor at = gp_first(track);
     b->n = 0;
     for (gp_rec *r; (r = gp_next(&at));) {
         if (!opens(b, r)) continue;
@@ -471,7 +471,7 @@ gp_host_part *gp_host_parts(const gp_timeline *t, const gp_queueing *by, int *n)
     for (int i = 0; i < t->nhost; i++) b.has_ops |= t->host[i]->kind == GP_REC_OP;
     for (int i = 0; i < t->ncommands; i++) b.has_device |= !gp_rec_runs_on_host(t->command[i].rec);
     for (const gp_track *track = t->p->host; track; track = track->next)
-        for (gp_at at = gp_first(track); gp_timeline_has(t, track) && gp_next(&at);) most++;
+        for (gp_cursor at = gp_first(track); gp_timeline_has(t, track) && gp_next(&at);) most++;
     b.entry = malloc(most * sizeof *b.entry);
     b.op = malloc(most * sizeof *b.op);
     b.own = malloc(most * sizeof *b.own);

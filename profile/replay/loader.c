@@ -84,7 +84,7 @@ static void gather_parts(gp_timeline *t) {
     for (const gp_track *track = t->p->host; track; track = track->next, number++) {
         uint64_t free_at = 0;
         if (main < 0 && gp_timeline_has(t, track)) main = number;
-        gp_at at = gp_first(track);
+        gp_cursor at = gp_first(track);
         for (gp_rec *r; gp_timeline_has(t, track) && (r = gp_next(&at));) {
             if (!gp_is_made(r) || r->t0 < free_at) continue;
             t->made[t->nmade++] = (gp_made){
@@ -240,7 +240,7 @@ gp_pass gp_loader_pass(const gp_timeline *t) {
 static uint64_t duration(const gp_timeline *t, const gp_whatif *w, const gp_made *m) {
     uint64_t end = gp_rec_end(t->p, m->rec), last = m->rec->t0;
     double ns = 0, ops = 0;
-    gp_at at = m->inside;
+    gp_cursor at = m->inside;
     if (w->host == 1 && !w->nscale && !w->batch) return end - m->rec->t0;
     for (gp_rec *r; (r = gp_next(&at)) && r->t0 < end;) {
         if (r->kind != GP_REC_OP || r->t0 < last) continue; /* within another */

@@ -14,7 +14,7 @@ typedef struct gp_made {
     const gp_rec *rec; /* its region; bytes: the batch */
     int track;         /* of the worker, among the host's from 0 on */
     bool here;         /* no worker made it: the host itself, when it took the batch */
-    gp_at inside;      /* the worker's events after it */
+    gp_cursor inside;  /* the worker's events after it */
     int other;         /* another part of the batch; -1: none */
     uint64_t asked;    /* by when the host had asked for the batch, as far as is known */
     int64_t lag;       /* from that, or from the end of the worker's part before, to its start */

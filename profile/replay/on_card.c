@@ -37,7 +37,7 @@ struct gp_on_card {
 /* ---- what is known ---- */
 
 static bool has_cost(const gp_prof *p) {
-    gp_at at = gp_first(p->host);
+    gp_cursor at = gp_first(p->host);
     for (const gp_rec *r; (r = gp_next(&at));)
         if (r->kind == GP_REC_OP && r->cost) return true;
     return false;

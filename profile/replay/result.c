@@ -87,7 +87,7 @@ static bool in_part(const gp_timeline *t, int *part, int track, const gp_rec *r)
 }
 
 static bool copy_thread(maker *m, const gp_track *from, gp_track *track, int number) {
-    gp_at at = gp_first(from);
+    gp_cursor at = gp_first(from);
     int part = 0;
     track->name = from->name, track->rank = from->rank;
     for (gp_rec *r; (r = gp_next(&at));) {
@@ -113,7 +113,7 @@ static bool copy_part(maker *m, gp_track *track, int i) {
     to->t0 = start, to->t1 = m->r->made_end[i];
     to->computed = (uint64_t)((double)to->computed * by);
     if (part->here) to->where = NULL; /* a region of the thread that made it */
-    gp_at at = part->inside;
+    gp_cursor at = part->inside;
     for (gp_rec *r; (r = gp_next(&at)) && r->t0 < end;) {
         if (!(to = add_host(m, track, r))) return false;
         to->t0 = start + (uint64_t)((double)(r->t0 - t0) * by + 0.5);
@@ -161,7 +161,7 @@ static bool copy_host(maker *m) {
 /* What devices' threads recorded beside commands happened in the host's time. */
 static bool copy_others(maker *m, gp_track *to) {
     for (const gp_track *w = m->t->p->workers; w; w = w->next) {
-        gp_at at = gp_first(w);
+        gp_cursor at = gp_first(w);
         for (gp_rec *r; gp_timeline_has(m->t, w) && (r = gp_next(&at));) {
             if (gp_rec_is_work(r)) continue;
             gp_rec *c = add(to, r);
@@ -241,7 +241,7 @@ static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     if (p->foreign)
         return w->card_share == 1 || gp_prof_note_bounds(to, "ops whose cost is not known");
     for (const gp_track *t = p->host; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (const gp_rec *r; (r = gp_next(&at));)
             if (r->kind == GP_REC_OP && r->cost && gp_card_kernel(w->card, r->cost).at_least)
                 gp_card_list(list, sizeof list, r->name);

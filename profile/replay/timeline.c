@@ -61,7 +61,7 @@ static void gather_host(builder *b) {
     gp_timeline *t = b->t;
     for (const gp_track *track = t->p->host; track; track = track->next) {
         if (!gp_timeline_has(t, track)) continue;
-        gp_at at = gp_first(track);
+        gp_cursor at = gp_first(track);
         for (gp_rec *r; (r = gp_next(&at));) {
             t->host[t->nhost++] = r;
             if (has_id(r)) b->event[b->nevents++] = r;
@@ -140,7 +140,7 @@ static const gp_rec *op_of(const builder *b, int e) {
 static bool gather_commands(builder *b) {
     gp_timeline *t = b->t;
     for (const gp_track *w = t->p->workers; w; w = w->next) {
-        gp_at at = gp_first(w);
+        gp_cursor at = gp_first(w);
         for (gp_rec *r; gp_timeline_has(t, w) && (r = gp_next(&at));) {
             if (gp_prof_stops((uint64_t)t->ncommands)) return false;
             if (!gp_rec_is_work(r)) continue;

@@ -136,7 +136,7 @@ static bool add_track(gp_torch_costs *c, const gp_track *t) {
     enum { DEPTH = 128 };
     const gp_rec *open[DEPTH];
     int n = 0;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (const gp_rec *r; (r = gp_next(&at));) {
         if (r->kind != GP_REC_OP && r->kind != GP_REC_CALL && r->kind != GP_REC_WAIT) continue;
         while (n && gp_rec_end(c->p, open[n - 1]) <= r->t0) n--;
@@ -176,7 +176,7 @@ double gp_torch_costs_share(const gp_torch_costs *c) {
     double known = 0, all = 0;
     const gp_cost *cost;
     for (const gp_track *t = c->p->workers; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (const gp_rec *r; (r = gp_next(&at));) {
             if (r->kind != GP_REC_KERNEL) continue;
             double took = (double)(gp_rec_end(c->p, r) - r->t0);

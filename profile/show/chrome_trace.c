@@ -167,7 +167,7 @@ static void write_memory(writer *w, const gp_rec *r) {
 static void write_thread(writer *w, const gp_track *t) {
     uint64_t open[DEPTH]; /* ends of the slices that are open */
     int depth = 0;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at));) {
         if (r->kind == GP_REC_ALLOC) {
             write_memory(w, r);
@@ -190,7 +190,7 @@ static void write_thread(writer *w, const gp_track *t) {
  * that follow one another. Each stands for the periods before it. */
 static void write_samples(writer *w, const gp_track *t) {
     gp_rec run = {0}; /* bytes: the periods of its samples so far */
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     w->tid += SAMPLED;
     for (gp_rec *r; (r = gp_next(&at));) {
         if (r->kind != GP_REC_SAMPLE) continue;
@@ -269,7 +269,7 @@ static uint64_t *sorted_ids(const gp_prof *p, size_t *n) {
     uint64_t *ids = malloc(capacity * sizeof *ids);
     *n = 0;
     for (const gp_track *t = ids ? p->workers : NULL; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (r->id && r->kind != GP_REC_HELD) ids[(*n)++] = r->id;
     }
@@ -278,7 +278,7 @@ static uint64_t *sorted_ids(const gp_prof *p, size_t *n) {
 }
 
 static void write_arrows_of(writer *w, const gp_track *t) {
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at));) {
         if (r->kind == GP_REC_ALLOC || !r->id) continue;
         if (!bsearch(&r->id, w->ids, w->nids, sizeof *w->ids, by_number)) continue;
@@ -306,7 +306,7 @@ static void write_arrows(writer *w) {
 
 static void write_devices(writer *w) {
     for (const gp_track *t = w->p->workers; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (r->kind != GP_REC_ALLOC) write_device(w, r);
     }
@@ -327,7 +327,7 @@ static const gp_stream **streams_of(const gp_prof *p, size_t *n) {
     const gp_stream **s = malloc(capacity * sizeof *s);
     *n = 0;
     for (const gp_track *t = s ? p->workers : NULL; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             if (gp_rec_is_work(r) && (!*n || s[*n - 1] != r->where)) s[(*n)++] = r->where;
         }

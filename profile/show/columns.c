@@ -160,7 +160,7 @@ static bool encode(encoder *e, const gp_prof *p, const gp_track *t, gp_column_tr
     enum { STRIDE = 1 << 16 }; /* events between two looks for Ctrl-C */
     bytes b = {0};
     before last = {.t0 = p->t0};
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     bool ok = true;
     *to = (gp_column_track){.track = t};
     for (gp_rec *r; ok && (r = gp_next(&at));) {

@@ -83,7 +83,7 @@ static const gp_rec **gather(const gp_prof *p, int *n) {
         malloc(((size_t)gp_count_recs(p->workers, gp_rec_is_work) + 1) * sizeof *work);
     *n = 0;
     for (const gp_track *t = work ? p->workers : NULL; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             if (gp_prof_stops((uint64_t)*n + 1)) return free(work), NULL;
             if (gp_rec_is_work(r)) work[(*n)++] = r;

@@ -138,7 +138,7 @@ static void mark(const gp_prof *p, const gp_track *t, bool *kept) {
         int n;
     } open[DEPTH];
     int depth = 0, n = 0;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at)); n++) {
         while (depth && open[depth - 1].end <= r->t0) depth--;
         kept[n] = is_kept(r);
@@ -153,7 +153,7 @@ static void mark(const gp_prof *p, const gp_track *t, bool *kept) {
 static void merge_host(merger *m, const gp_track *t, const bool *kept) {
     uint64_t within = 0, until[DEPTH]; /* the end of the last merged one; of the kept ones around */
     int depth = 0, n = 0;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; m->ok && (r = gp_next(&at)); n++) {
         if (gp_prof_stops((uint64_t)n)) m->ok = false;
         uint64_t end = gp_rec_end(m->p, r);
@@ -188,7 +188,7 @@ static group *of_stream(merger *m, const void *where) {
 }
 
 static void merge_device(merger *m, const gp_track *t) {
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; m->ok && (r = gp_next(&at));) {
         if (r->kind == GP_REC_HELD) add(m, r);
         if (r->kind == GP_REC_ALLOC) keep_level(m, r);

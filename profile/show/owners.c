@@ -40,7 +40,7 @@ static void gather(finder *f, const gp_prof *p, const gp_track *t) {
     enum { DEPTH = 64 };
     const gp_rec *open[DEPTH];
     int depth = 0;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at));) {
         while (depth && gp_rec_end(p, open[depth - 1]) < r->t0) depth--;
         if (r->kind == GP_REC_OP && depth < DEPTH) open[depth++] = r;

@@ -101,7 +101,7 @@ static void note_memory(sweep *s, const gp_rec *r) {
 
 /* One pass over the events of a host's thread, in the order of their beginning. */
 static void sweep_thread(sweep *s, const gp_track *t) {
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     s->last = s->p->t0;
     s->now = -1;
     s->rank = t->rank;
@@ -186,7 +186,7 @@ static bool join(sweep *s) {
         if (s->node[i].rec->id) ids[n++] = i;
     if (s->p->host->next && !s->p->foreign) qsort_r(ids, (size_t)n, sizeof *ids, by_own_id, s);
     for (const gp_track *t = s->p->workers; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         int from = 0;
         for (gp_rec *r; (r = gp_next(&at));) {
             if (gp_prof_stops(++s->seen)) return free(ids), false;

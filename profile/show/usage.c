@@ -24,7 +24,7 @@ static const gp_rec **queueing(const gp_prof *p, int *n) {
     const gp_rec **list = malloc(((size_t)gp_count_recs(p->host, queues) + 1) * sizeof *list);
     *n = 0;
     for (const gp_track *t = list ? p->host : NULL; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (queues(r)) list[(*n)++] = r;
     }
@@ -84,7 +84,7 @@ static work_item *gather(const gp_prof *p, int nwork) {
     const gp_rec **host = list ? queueing(p, &nhost) : NULL;
     if (!host) return free(list), NULL;
     for (const gp_track *t = p->workers; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             if (!gp_rec_is_work(r)) continue;
             if (gp_prof_stops((uint64_t)n)) return free(host), free(list), NULL;
@@ -165,7 +165,7 @@ void gp_usage_free(gp_usage *u) {
 
 bool gp_waits_known(const gp_prof *p) {
     for (const gp_track *t = p->foreign ? p->host : NULL; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (r->kind == GP_REC_CALL &&
                 (!strncmp(r->name, "cu", 2) || !strncmp(r->name, "hip", 3)))

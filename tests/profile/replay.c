@@ -211,7 +211,7 @@ static void profile(void) {
     gp_prof_free(p);
     int events = 0;
     uint64_t last = 0;
-    gp_at at = gp_first(q->host);
+    gp_cursor at = gp_first(q->host);
     for (gp_rec *r; (r = gp_next(&at)); last = r->t0)
         events += r->kind == GP_REC_OP && r->t0 >= last;
     tap_is_int(events, 2, "waits are gone, ops are there in order");
@@ -265,7 +265,7 @@ static gp_prof *random_foreign(uint64_t seed) {
     gp_track *track[2] = {p->host, gp_prof_add_host(p)};
     p->foreign = true;
     for (int i = 0; i < 2; i++) {
-        gp_at at = gp_first(own->host);
+        gp_cursor at = gp_first(own->host);
         for (gp_rec *r; (r = gp_next(&at));) {
             if ((r->line + r->t0) % 2 != (uint64_t)i) continue;
             gp_rec *to = gp_track_append(track[i]);
@@ -282,7 +282,7 @@ static gp_prof *random_foreign(uint64_t seed) {
             last[i] = to->t0;
         }
     }
-    gp_at at = gp_first(own->workers);
+    gp_cursor at = gp_first(own->workers);
     for (gp_rec *r; (r = gp_next(&at));) {
         gp_rec *to = gp_track_append(p->workers);
         *to = *r;
@@ -295,7 +295,7 @@ static gp_prof *random_foreign(uint64_t seed) {
 
 static bool track_in_order(const gp_prof *q, const gp_track *t) {
     uint64_t last = 0;
-    gp_at at = gp_first(t);
+    gp_cursor at = gp_first(t);
     for (gp_rec *r; (r = gp_next(&at)); last = r->t0)
         if (r->t0 < last || gp_rec_end(q, r) < r->t0 || r->t0 < q->t0 || r->t0 > q->t1)
             return false;
@@ -313,7 +313,7 @@ static bool in_order(const gp_prof *q) {
 static uint64_t sum_times(const gp_prof *p) {
     uint64_t sum = 0;
     for (const gp_track *t = p->workers; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) sum += 1 + 3 * r->t0 + 5 * r->t1;
     }
     return sum;
@@ -322,7 +322,7 @@ static uint64_t sum_times(const gp_prof *p) {
 static bool same_times(const gp_prof *p, const gp_prof *q) {
     const gp_track *t = p->host, *u = q->host;
     for (; t && u; t = t->next, u = u->next) {
-        gp_at at = gp_first(t), to = gp_first(u);
+        gp_cursor at = gp_first(t), to = gp_first(u);
         for (gp_rec *r, *s; (r = gp_next(&at)) && (s = gp_next(&to));)
             if (r->t0 != s->t0 || r->t1 != s->t1) return false;
     }

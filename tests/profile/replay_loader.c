@@ -84,7 +84,7 @@ static void more_workers(gp_prof *p) {
     tap_is_int(wall(p, two), 302 * US, "two workers");
     gp_prof *q = gp_prof_predict(p, &two, "a test");
     tap_is_int(gp_count_recs(q->host, gp_is_made), BATCHES, "which have made all batches");
-    gp_at first = gp_first(q->host->next), second = gp_first(q->host->next->next);
+    gp_cursor first = gp_first(q->host->next), second = gp_first(q->host->next->next);
     tap_is_int((int64_t)gp_next(&first)->t0 - T0, 0, "the first of them from the start,");
     tap_is_int((int64_t)gp_next(&second)->t0 - T0, 0, "so does the other,");
     gp_next(&second);
@@ -95,7 +95,7 @@ static void more_workers(gp_prof *p) {
 /* Two workers on one processor: of each part of 100 us `computed` are computing. */
 static void one_processor(int64_t computed, int64_t expected, const char *what) {
     gp_prof *p = record();
-    gp_at at = gp_first(p->host->next);
+    gp_cursor at = gp_first(p->host->next);
     for (gp_rec *r; (r = gp_next(&at));)
         if (gp_is_made(r)) r->computed = (uint64_t)computed * US;
     p->processors = 1;
@@ -142,7 +142,7 @@ static void first_worker(void) {
     gp_whatif one = {.host = 1, .workers = 1};
     tap_is_int(wall(p, one), 450 * US, "a worker makes them meanwhile");
     gp_prof *q = gp_prof_predict(p, &one, "a test");
-    gp_at at = gp_first(q->host);
+    gp_cursor at = gp_first(q->host);
     int left = 0;
     for (gp_rec *r; (r = gp_next(&at));) left += gp_is_batch_request(r) ? 0 : 1;
     tap_is_int(left, 0, "and the host does none of it");
@@ -154,7 +154,7 @@ static void moves(gp_prof *p) {
     gp_whatif_scale decode = {"decode", 0.5};
     gp_prof *q =
         gp_prof_predict(p, &(gp_whatif){.host = 1, .scale = &decode, .nscale = 1}, "a test");
-    gp_at at = gp_first(q->host->next);
+    gp_cursor at = gp_first(q->host->next);
     gp_rec *r = NULL;
     for (int i = 0; i < 4; i++) r = gp_next(&at); /* the second batch, and its op */
     tap_is_int((int64_t)r->t0 - T0, 66 * US, "a worker's events move with its part");

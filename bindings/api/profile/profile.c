@@ -324,7 +324,7 @@ int gp_lua_push_events(lua_State *L, const gp_prof *p, int rank) {
     lua_newtable(L);
     for (const gp_track *lists[] = {p->host, p->workers}, **l = lists; l < lists + 2; l++)
         for (const gp_track *t = *l; t; t = t->next) {
-            gp_at at = gp_first(t);
+            gp_cursor at = gp_first(t);
             for (gp_rec *r; (rank < 0 || t->rank == rank) && (r = gp_next(&at));) {
                 gp_lua_may_stop(L, n);
                 gp_lua_push_event(L, p, r);

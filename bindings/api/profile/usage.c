@@ -152,7 +152,7 @@ static lua_Integer push_waits(lua_State *L, const gp_usage *u, gp_rec_kind kind)
     for (const gp_track *t = u->p->host; t; t = t->next) {
         regions in = {.depth = 0};
         outer op = {0};
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));) {
             pass(u->p, &in, r);
             bool again = waits_again(u->p, &op, r);

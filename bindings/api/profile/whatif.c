@@ -111,7 +111,7 @@ static void check_scale(lua_State *L, int i, options *o) {
 
 static bool has_op(const gp_track *t, const char *name) {
     for (; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if ((r->kind == GP_REC_OP || r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) &&
                 !strcmp(r->name, name))
@@ -122,7 +122,7 @@ static bool has_op(const gp_track *t, const char *name) {
 
 static bool has_wait(const gp_prof *p, const gp_whatif_line *line) {
     for (const gp_track *t = p->host; t; t = p->foreign || p->ranks > 1 ? t->next : NULL) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (r->kind == GP_REC_WAIT && gp_whatif_line_is(line, r)) return true;
     }
@@ -130,7 +130,7 @@ static bool has_wait(const gp_prof *p, const gp_whatif_line *line) {
 }
 
 static bool has_dim(const gp_prof *p, int64_t dim) {
-    gp_at at = gp_first(p->host);
+    gp_cursor at = gp_first(p->host);
     for (gp_rec *r; (r = gp_next(&at));)
         if (r->kind == GP_REC_OP && gp_rec_has_dim(r->shapes, dim)) return true;
     return false;
@@ -138,7 +138,7 @@ static bool has_dim(const gp_prof *p, int64_t dim) {
 
 static bool has_loader(const gp_track *t) {
     for (; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (gp_is_made(r)) return true;
     }

@@ -97,7 +97,7 @@ static bool recorded_before(const orders *o, int64_t t, int64_t *when) {
 }
 
 static void gather_queued(orders *o, const gp_track *work) {
-    gp_at at = gp_first(work);
+    gp_cursor at = gp_first(work);
     for (gp_rec *r; (r = gp_next(&at));) {
         const moment *m = r->id ? find(o->launch, o->nlaunches, (int64_t)r->id) : NULL;
         if (m) o->queued[o->nqueued++] = (queued){r->where, m->t, r->id};

@@ -111,7 +111,7 @@ static void use(const gp_prof *p) {
     for (int i = 0; i < n; i++) EXPECT(d[i].idle + d[i].compute + d[i].other == d[i].span);
     for (int i = 0; i < u->nstreams; i++) EXPECT(gp_queue_of(u, i, &q));
     for (const gp_track *t = p->host; t; t = t->next) {
-        gp_at at = gp_first(t);
+        gp_cursor at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
             if (r->kind == GP_REC_WAIT) gp_wait_cost_of(u, t->rank, r);
     }

@@ -18,6 +18,8 @@ typedef struct gp_json {
     bool failed;           /* the message is set; from then on nothing is read */
     bool ended;            /* it failed because the text ends too early */
     bool cut;              /* the text is known to: the file's packed data do */
+    int64_t cut_at; /* bytes of the file that the text was made of, which ends early; 0: it does
+                       not */
 } gp_json;
 
 /* A text in the buffer, without its quotes; escaped: it holds backslashes. */

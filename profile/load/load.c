@@ -137,23 +137,28 @@ static bool keep(texts *t, gp_json *j) {
     return true;
 }
 
-static bool keep_text(texts *t, char *text, size_t size, const char *file) {
+/* cut_at: as gp_json's. */
+static bool keep_text(texts *t, char *text, size_t size, const char *file, int64_t cut_at) {
     if (!text) return false;
-    gp_json j = {.start = text, .at = text, .end = text + size, .file = file};
+    gp_json j = {.start = text, .at = text, .end = text + size, .file = file, .cut_at = cut_at};
     return keep(t, &j);
 }
 
 /* j: the file's beginning. */
 static bool read_other(texts *t, gp_json *j, uint64_t max) {
     bool ok = gp_input_all(j);
-    size_t made = 0;
+    size_t made = 0, n = (size_t)(j->end - j->start);
+    int64_t cut_at = 0;
+    char *closed = ok ? gp_load_close_cut(j->start, n, &made) : NULL;
+    if (closed) cut_at = (int64_t)n, n = made;
     for (int i = 0, processes = 1; ok && i < processes; i++) {
-        char *trace = gp_load_other(j->file, j->start, (size_t)(j->end - j->start), max, i, &made,
-                                    &processes);
+        char *trace =
+            gp_load_other(j->file, closed ? closed : j->start, n, max, i, &made, &processes);
         gp_json whole = *j;
         if (!trace) gp_json_skip(&whole); /* which says where the text is no JSON */
-        ok = keep_text(t, trace, made, j->file);
+        ok = keep_text(t, trace, made, j->file, cut_at);
     }
+    free(closed);
     gp_input_close(j);
     return ok;
 }
@@ -164,7 +169,7 @@ static bool read_text(texts *t, const char *file, uint64_t max) {
         int processes = 1;
         for (int i = 0; i < processes; i++) {
             char *text = gp_load_nsys(file, max, i, &size, &processes);
-            if (!keep_text(t, text, size, file)) return false;
+            if (!keep_text(t, text, size, file, 0)) return false;
         }
         return true;
     }

@@ -4,12 +4,16 @@
  */
 #include "profile/load/others.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/load/database.h"
 #include "tensor/base/error.h"
 
-enum { LOOK = 1 << 16 }; /* bytes in which names are looked for */
+enum {
+    LOOK = 1 << 16, /* bytes in which names are looked for */
+    LEVELS = 64
+}; /* of brackets within each other; the formats have fewer */
 
 static bool contains(const char *text, size_t n, const char *word) {
     return memmem(text, n < LOOK ? n : LOOK, word, strlen(word)) != NULL;
@@ -146,6 +150,43 @@ static const gp_database_part jax_parts[] = {
 /* clang-format on */
 
 /* ---- both ---- */
+
+/* A text up to a place, and what closes it there. */
+typedef struct whole {
+    size_t n;
+    int depth;
+    char close[LEVELS]; /* the outermost first */
+} whole;
+
+/* Where the text ends early: how much of it is whole, up to the last list that begins or ends, or
+ * element of a list; an element that is cut is left out. depth 0: it does not end early. */
+static whole whole_part(const char *text, size_t n) {
+    whole w = {.n = 0}, open = {.n = 0};
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        bool ends = c == '}' || c == ']';
+        if (c == '"')
+            while (++i < n && text[i] != '"') i += text[i] == '\\';
+        else if (c == '{' || c == '[') {
+            if (open.depth == LEVELS) return (whole){.n = 0};
+            open.close[open.depth++] = c == '{' ? '}' : ']';
+        } else if (ends && (!open.depth || open.close[--open.depth] != c)) return (whole){.n = 0};
+        bool in_list = open.depth && open.close[open.depth - 1] == ']';
+        open.n = i + (c != ',');
+        if (c == '[' || c == ']' || (in_list && (ends || c == ','))) w = open;
+    }
+    return open.depth ? w : (whole){.n = 0};
+}
+
+char *gp_load_close_cut(const char *text, size_t n, size_t *size) {
+    whole w = whole_part(text, n);
+    char *made = w.depth ? malloc(w.n + (size_t)w.depth + 1) : NULL;
+    if (!made) return NULL;
+    memcpy(made, text, *size = w.n);
+    while (w.depth) made[(*size)++] = w.close[--w.depth];
+    made[*size] = 0;
+    return made;
+}
 
 bool gp_load_is_other(const char *text, size_t n) { return is_rocprof(text, n) || is_jax(text, n); }
 

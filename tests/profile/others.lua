@@ -137,9 +137,40 @@ t.ok(p:verdict().sentence:find("rocprofv3 --hip-trace", 1, true), "how calls are
     p:verdict().sentence)
 
 -- ---- damaged ----
-local cut <const> = '{"rocprofiler-sdk-tool": [' .. rocprof(9):sub(1, 900)
-t.error(function() load(cut) end, ("other.json: byte %d: a text that does not end")
-    :format(#cut:match '^(.*)"'), "cut: it says where")
+-- What is before a cut is read, at any byte: the events that are whole.
+local function cut_at(whole, n)
+    local ok, p = pcall(load, whole:sub(1, n))
+    if not ok then
+        local says <const> = "before it is cut, at byte " .. n
+        return tostring(p):find(says, 1, true) and 0 or tostring(p)
+    end
+    local work = 0
+    for _, e in ipairs(p:events()) do
+        if e.kind == "kernel" or e.kind == "copied" then work = work + 1 end
+    end
+    local said = p.how:find(("(it is cut at byte %d: what followed is missing)"):format(n), 1, true)
+    return said and not p.how:find "valid" and work or p.how
+end
+-- Where the text has been read up to each kernel and copy, and the first place at which it is known
+-- whose text it is.
+local function counts(whole, first, ends, what)
+    local wrong, from = {}, assert(select(2, whole:find(first, 1, true)))
+    for n = from, #whole - 2, 37 do
+        local expected = 0
+        for _, place in ipairs(ends) do if n >= place then expected = expected + 1 end end
+        local got = cut_at(whole, n)
+        if got ~= expected then wrong[#wrong + 1] = ("%d: %s"):format(n, got) end
+    end
+    t.is(wrong, {}, what .. ", cut: the kernels and copies before that, and it is said")
+end
+local function end_of(whole, text) return select(2, assert(whole:find(text, 1, true))) end
+local whole <const> = '{"rocprofiler-sdk-tool": [' .. rocprof(9) .. "]}"
+counts(whole, '"rocprofiler-sdk-tool": [', { end_of(whole, '"kernel_id": 1}}'),
+    end_of(whole, '"dst_agent_id": {"handle": 6}}') }, "rocprofv3")
+counts(jax, '"/device:GPU:0"', { end_of(jax, '"hlo_op": "add", "correlation_id": "7"}}'),
+    end_of(jax, '"name": "gemm"}'), end_of(jax, 'async:1"}}') }, "JAX")
+t.ok(load(jax:sub(1, -9)):verdict().sentence:find "^no verdict: the file is cut",
+    "what is missing may dominate")
 t.error(function() load '{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]}' end,
     "no event that gpush reads from rocprofv3's trace", "without a record")
 t.error(function() load '{"traceEvents": [{"ph": "M", "args": {"name": "/device:GPU:0"}}]}' end,

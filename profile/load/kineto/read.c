@@ -296,6 +296,7 @@ static bool read_value(kineto *k, const gp_json_text *key) {
     if (GP_JSON_IS(key, "distributedInfo")) return read_rank(k);
     if (GP_JSON_IS(key, "deviceProperties")) return read_devices(k);
     if (GP_JSON_IS(key, "writer")) return read_writer(k);
+    if (GP_JSON_IS(key, "gpush_starved_ns")) return kineto_read_int(k, &k->starved);
     if (GP_JSON_IS(key, "baseTimeNanoseconds"))
         return k->has_base = true, kineto_read_int(k, &k->base);
     return gp_json_skip(k->j);
@@ -378,6 +379,7 @@ bool gp_kineto_read(kineto *k) {
         k->j->failed = false;
         gp_error_clear();
     }
+    if (k->j->cut_at) k->cut = k->j->cut_at;
     if (!k->n && gp_load_refuse(k->j, true)) return false;
     if (!found)
         return gp_json_fail(k->j, "neither a profile of gpush's nor a trace: no traceEvents");
@@ -388,6 +390,10 @@ bool gp_kineto_read(kineto *k) {
     if (!k->n && k->wrong)
         return gp_json_fail(k->j, "no event that can be read: %d of %d have no valid %s", k->wrong,
                             k->events, k->wrong_field);
+    if (!k->n && k->writer && k->cut)
+        return gp_json_fail(k->j,
+                            "no event that gpush reads from %s before it is cut, at byte %lld",
+                            k->writer, (long long)k->cut);
     return k->n || (k->writer ? gp_json_fail(k->j, "no event that gpush reads from %s", k->writer)
                               : gp_json_fail(k->j, "no event of the kinds that torch.profiler "
                                                    "writes"));

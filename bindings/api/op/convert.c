@@ -178,6 +178,42 @@ static void fill(filling *f, int depth) {
 
 /* ---- tensor() ---- */
 
+/* The row of a record for the time in which a table is read. */
+typedef struct reading {
+    gp_call call;
+    bool open, read;
+} reading;
+
+static void end_reading(void *owner) {
+    reading *r = owner;
+    void (*end)(gp_call *, bool) = GP_HOOK(op_end);
+    if (r->open && end) end(&r->call, r->read);
+    r->open = false;
+}
+
+/* Begins a row "tensor", which ends with end_reading, or where the C function that called this
+ * raises; NULL: nothing is recorded. */
+static reading *begin_reading(lua_State *L) {
+    static const gp_op op = {.name = "tensor", .kind = GP_FUNCTION};
+    static const gp_owner_type type = {"gpush.reading", end_reading};
+    void (*begin)(gp_call *) = GP_HOOK(op_begin);
+    if (!begin) return NULL;
+    reading *r = gp_lua_push_owner(L, &type, sizeof *r);
+    lua_toclose(L, -1);
+    gp_call_begin(&r->call, &op);
+    r->call.id = gp_next_id();
+    r->open = true;
+    begin(&r->call);
+    return r;
+}
+
+/* Ends it once the table is read; NULL is fine. */
+static void finish_reading(reading *r) {
+    if (!r) return;
+    r->read = true;
+    end_reading(r);
+}
+
 typedef struct wanted {
     bool has_dtype, requires_grad;
     gp_dtype dtype;
@@ -249,7 +285,7 @@ static void from_tensors(lua_State *L, survey *s, const wanted *w) {
     convert(L, w, NULL);
 }
 
-static void from_numbers(lua_State *L, survey *s, wanted *w) {
+static void from_numbers(lua_State *L, survey *s, wanted *w, reading *row) {
     if (!w->has_dtype) {
         if (s->boolean) w->dtype = GP_bool;
         else if (s->integer && !s->real) w->dtype = GP_i64;
@@ -261,6 +297,7 @@ static void from_numbers(lua_State *L, survey *s, wanted *w) {
     fill(&f, 0);
     gp_clock_work(gp_host_times(GP_HOST_value, (double)t->a.numel));
     lua_pop(L, 1);
+    finish_reading(row);
     if (!w->dev) w->dev = gp_default_device;
     if (w->dev && w->dev != gp_device_cpu()) convert(L, w, "literal");
 }
@@ -277,9 +314,11 @@ static int l_tensor(lua_State *L) {
     if (gp_lua_totensor(L, 1)) {
         from_tensor(L, gp_lua_totensor(L, 1), &w);
     } else {
+        reading *row = lua_istable(L, 1) ? begin_reading(L) : NULL;
+        lua_pushvalue(L, 1);
         look(&s, 0);
-        if (s.tensor) from_tensors(L, &s, &w);
-        else from_numbers(L, &s, &w);
+        if (s.tensor) finish_reading(row), from_tensors(L, &s, &w);
+        else from_numbers(L, &s, &w, row);
     }
     gp_tensor *t = gp_lua_totensor(L, -1);
     if (w.requires_grad && !gp_is_float((gp_dtype)t->a.dtype))

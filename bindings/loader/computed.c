@@ -1,12 +1,12 @@
 /* Clocks of computing: see computed.h. */
 #include "bindings/loader/computed.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tensor/base/ready.h"
 
 static uint64_t ns_of(struct timeval t) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
@@ -21,25 +21,15 @@ static uint64_t children_ns(void) {
     return now > before ? now - before : 0;
 }
 
-/* The kernel's account of a thread: "ns on a processor, ns ready without one, turns". The first is
- * behind by up to a tick while the thread runs; CLOCK_THREAD_CPUTIME_ID is not. */
-static uint64_t ready_ns(const gp_computed *c) {
-    char text[100] = "";
-    unsigned long long ns = 0;
-    ssize_t n = c->waits >= 0 ? pread(c->waits, text, sizeof text - 1, 0) : 0;
-    return n > 0 && sscanf(text, "%*u %llu", &ns) == 1 ? ns : 0;
-}
-
 static uint64_t now(const gp_computed *c) {
     struct timespec t;
     clock_gettime(c->process ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + ready_ns(c);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + gp_ready_ns(c->waits);
 }
 
 gp_computed gp_computed_open(bool process) {
     children_ns();
-    int waits = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    return (gp_computed){.process = process, .waits = waits};
+    return (gp_computed){.process = process, .waits = gp_ready_open(0)};
 }
 
 void gp_computed_close(gp_computed *c) {

@@ -37,6 +37,7 @@ static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->midway = n->midway;
     p->no_clock = n->no_clock;
     p->processors = int_of(n->processors);
+    p->starved = (uint64_t)n->starved;
     p->unknown_orders = int_of(n->unknown_orders);
     p->guessed_orders = int_of(n->guessed_orders);
     p->ranks = int_of(n->ranks);
@@ -72,6 +73,7 @@ bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_
                   {"midway", &n->midway},
                   {"no_clock", &n->no_clock},
                   {"processors", &n->processors},
+                  {"starved", &n->starved},
                   {"ranks", &n->ranks},
                   {"dropped", &n->dropped},
                   {"lost", &n->lost},

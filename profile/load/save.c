@@ -388,6 +388,7 @@ static void write_fields(writer *w) {
     write_field(w, "period", p->period);
     write_field(w, "blocked", p->blocked);
     if (p->processors > 0) write_field(w, "processors", (uint64_t)p->processors);
+    if (p->starved) write_field(w, "starved", p->starved);
     write_field(w, "foreign", p->foreign);
     if (p->cut) write_field(w, "cut", 1);
     if (p->no_device) write_field(w, "no_device", 1);

@@ -54,6 +54,7 @@ static void enter(uint64_t number) {
         bool owns = pthread_equal(owner, pthread_self());
         my.guest = !gp_thread_worker() && !owns;
         my.track = my.guest ? add_guest() : owns ? prof->host : gp_prof_add_worker(prof);
+        if (!my.guest) gp_track_watch(my.track);
         my.number = number;
     }
     gp_unlock(&lock);
@@ -464,8 +465,7 @@ gp_prof *gp_prof_stop(void) {
     bool ok = drain_all();
     if (queued) p->t1 = gp_now_ns();
     observation seen = observe_all(atomic_load(&busy_counted) ? GP_TRACE_NOW : GP_TRACE_END);
-    p->lost = seen.lost;
-    p->how = seen.how;
+    p->lost = seen.lost, p->how = seen.how;
     set_hooks(false, false);
     gp_lock(&lock);
     atomic_store(&running, 0);
@@ -476,8 +476,8 @@ gp_prof *gp_prof_stop(void) {
     if (unfinished) return keep(p), NULL;
     if (!ok || !gp_prof_end_model(p)) return gp_prof_free(p), NULL;
     if (gp_process.size() > 1) p->rank = gp_process.rank(), p->size = gp_process.size();
-    p->others = atomic_load(&others);
-    p->dropped = atomic_load(&trackless);
+    gp_prof_note_starved(p);
+    p->others = atomic_load(&others), p->dropped = atomic_load(&trackless);
     for (gp_track *t = p->host; t; t = t->next) p->dropped += t->dropped;
     for (gp_track *t = p->workers; t; t = t->next) p->dropped += t->dropped;
     return p;

@@ -99,6 +99,8 @@ typedef struct gp_track {
     } * region;
     int nregions, capacity;
     gp_rec *region_now; /* the region of new events, NULL: none */
+    int thread;         /* of the system, once it is watched; 0 */
+    uint64_t ready;     /* ns that it had had work but no processor then */
 } gp_track;
 
 /* What stream s queues after its command `after` runs after what `first` has queued up to its
@@ -141,6 +143,9 @@ typedef struct gp_prof {
     const char *how;    /* how devices' times were measured, if not by their own tools; or NULL */
     const char *writer; /* the program that wrote a loaded trace; NULL: torch.profiler */
     int processors;     /* of the machine; 0: not known, or its time is counted */
+    uint64_t starved;   /* ns in which a thread of it had work but no processor, of the one that had
+                           the most: other work on the machine is in its times; 0: less than
+                           GP_STARVED of them, or not known */
     uint64_t period;    /* ns between samples of the script; 0: none were taken */
     uint64_t blocked;   /* samples that a hook of the script's own was in the way of */
     uint64_t others;    /* events of threads that there was no memory for */
@@ -192,6 +197,12 @@ void gp_prof_free(gp_prof *p);
 /* An empty profile that reads p's names, for what is predicted from it; `predicted` is copied. NULL
  * when out of memory. */
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted);
+/* From which share of its time on a record says that its processors were loaded. */
+#define GP_STARVED 0.1
+/* Notes that the calling thread is t's, and how long it has had no processor; NULL is fine. */
+void gp_track_watch(gp_track *t);
+/* At p's end: how long its threads had none. */
+void gp_prof_note_starved(gp_prof *p);
 /* Adds a track for a device's events; NULL when out of memory. */
 gp_track *gp_prof_add_worker(gp_prof *p);
 /* Adds a track for another thread of the host, after the ones there are; NULL when out of

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
@@ -10,6 +11,7 @@
 #include "tensor/device/card/clock.h"
 #include "tensor/device/card/model.h"
 #include "tensor/base/error.h"
+#include "tensor/base/ready.h"
 #include "tensor/base/safe_text.h"
 
 /* ---- tracks ---- */
@@ -193,6 +195,23 @@ bool gp_prof_end_model(gp_prof *p) {
     return gp_prof_note_bounds(p, NULL) && note_cuda(p);
 }
 
+void gp_track_watch(gp_track *t) {
+    if (!t) return;
+    t->thread = (int)gettid();
+    t->ready = gp_ready_of(0);
+}
+
+void gp_prof_note_starved(gp_prof *p) {
+    gp_track *const lists[] = {p->host, p->workers};
+    if (!p->processors) return;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const gp_track *t = lists[i]; t; t = t->next) {
+            uint64_t now = t->thread ? gp_ready_of(t->thread) : 0;
+            if (now > t->ready && now - t->ready > p->starved) p->starved = now - t->ready;
+        }
+    if ((double)p->starved < GP_STARVED * (double)(p->t1 - p->t0)) p->starved = 0;
+}
+
 gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     gp_prof *to = calloc(1, sizeof *to), *base = p->base ? p->base : p;
     if (!to) return NULL;
@@ -207,7 +226,7 @@ gp_prof *gp_prof_derive(gp_prof *p, const char *predicted) {
     to->period = p->period, to->blocked = p->blocked;
     to->others = p->others, to->dropped = p->dropped, to->lost = p->lost;
     to->cost_begin = p->cost_begin, to->cost_end = p->cost_end;
-    to->started = p->started, to->processors = p->processors;
+    to->started = p->started, to->processors = p->processors, to->starved = p->starved;
     to->refs = 1;
     to->base = base, base->refs++;
     to->names = base->names;

@@ -93,8 +93,8 @@ typedef enum gp_accuracy {
 /* What kind of a prediction it is that something owed to `cause` takes no time. */
 gp_accuracy gp_cause_accuracy(gp_cause cause);
 /* Writes how far off predictions of these kinds from p were, a bit for each gp_accuracy, as a part
- * of a sentence: that of the kind which was farthest off. "" for none. p may be NULL. Returns
- * buf. */
+ * of a sentence: that of the kind which was farthest off, "" for none; and whether the
+ * processors were loaded while p was measured. p may be NULL. Returns buf. */
 char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n);
 
 /* Where a copy goes; D2D for kernels. */

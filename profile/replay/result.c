@@ -261,7 +261,7 @@ static uint32_t measured_kinds(const gp_prof *p, uint32_t kinds) {
     return of_sim || !(of & ~anywhere) ? of : (of & anywhere) | 1u << GP_ACCURACY_other;
 }
 
-char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
+static char *say_accuracy(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
     static const struct {
         int pairs;
         double median, decile;
@@ -291,6 +291,22 @@ char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
     return buf;
 }
 
+/* Adds that p was recorded on loaded processors; what is predicted from p has it on from there. */
+static void add_loaded(const gp_prof *p, char *buf, size_t n) {
+    size_t at = strlen(buf);
+    if (!p || !p->starved || p->predicted) return;
+    snprintf(buf + at, n - at,
+             "%smeasured while the processors were loaded: for %.0f ms a thread had work but none, "
+             "and what else ran there is in the times",
+             at ? "; " : "", (double)p->starved * 1e-6);
+}
+
+char *gp_accuracy_text(const gp_prof *p, uint32_t kinds, char *buf, size_t n) {
+    say_accuracy(p, kinds, buf, n);
+    add_loaded(p, buf, n);
+    return buf;
+}
+
 gp_accuracy gp_cause_accuracy(gp_cause cause) {
     switch (cause) {
     case GP_CAUSE_waits: return GP_ACCURACY_wait;
@@ -317,11 +333,12 @@ static uint32_t kinds_of(const gp_prof *to, const gp_whatif *w) {
 
 /* Of a prediction from another one, that of both. */
 static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
-    char text[500], now[200];
-    gp_accuracy_text(to, kinds_of(to, w), now, sizeof now);
+    char text[700], now[200];
+    say_accuracy(to, kinds_of(to, w), now, sizeof now);
     const char *before = p->accuracy ? p->accuracy : "";
-    if (!*now && !*before) return true;
     snprintf(text, sizeof text, "%s%s%s", before, *now && *before ? "; then " : "", now);
+    add_loaded(p, text, sizeof text);
+    if (!*text) return true;
     to->accuracy = gp_intern_add(to->names, text, strlen(text));
     return to->accuracy || gp_fail("profile: out of memory");
 }

@@ -197,6 +197,7 @@ local WRITERS <const> = {
     ["scripts/lua/report/init.lua"] = "the page's kind, in its head; tests/profile/report.lua",
     ["scripts/lua/profile/whatif.lua"] = "savings, critical_path, idle",
     ["bindings/api/profile/whatif.c"] = "prof.predicted, which prof.kind holds",
+    ["profile/replay/result.c"] = "how loaded the processors were; tests/profile/loaded.sh",
     ["profile/load/own_ranks.c"] = "prof.how: between clocks",
     ["profile/load/ranks.c"] = "an error: how far apart files are",
     ["tensor/device/card/model.c"] = "the kind",

@@ -17,11 +17,17 @@ cpu=$(taskset -pc $$ 2>/dev/null | sed 's/.*: *\([0-9]*\).*/\1/')
 if [ -n "$cpu" ] && read -r _ _ _ 2>/dev/null </proc/thread-self/schedstat; then
     taskset -c "$cpu" sh -c 'while :; do :; done' &
     loop=$!
-    out=$(taskset -c "$cpu" "$gpush" record beside.py 2>&1 >/dev/null)
+    out=$(taskset -c "$cpu" "$gpush" record --save beside.prof beside.py 2>&1 >/dev/null)
     kill "$loop"
     [[ $out =~ "for "([0-9]+)" of "([0-9]+)" ms its thread had work but no processor" ]] &&
         ((4 * BASH_REMATCH[1] >= BASH_REMATCH[2] && BASH_REMATCH[2] - BASH_REMATCH[1] >= 80))
     tap_ok $? "a loaded processor is said" "said: $out"
+    [[ $out =~ "for "([0-9]+)" of".*"loaded: for "([0-9]+)" ms a thread had work but none" ]] &&
+        ((BASH_REMATCH[1] == BASH_REMATCH[2]))
+    tap_ok $? "also in the verdict, beside what is predicted" "said: $out"
+    out=$("$gpush" analyze beside.prof)
+    [[ $out == *"measured while the processors were loaded"* ]]
+    tap_ok $? "and of the record that was kept" "said: $out"
 else
     tap_skip "a loaded processor: no taskset here, or a system that does not count the time"
 fi

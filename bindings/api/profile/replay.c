@@ -301,7 +301,7 @@ static int l_accuracy(lua_State *L) {
 #define ACCURACY(kind, ...) #kind,
 #include "profile/replay/accuracy.def"
     };
-    char text[200];
+    char text[400];
     uint32_t kinds = 0;
     const gp_prof *p = lua_isnil(L, 1) ? NULL : gp_lua_check_prof(L, 1);
     for (int i = 2; i <= lua_gettop(L); i++) {

@@ -18,7 +18,6 @@ BRIEFLY = 2  # seconds that are then recorded; steps that follow replace them
 OUTSIDE = ", outside of what torch.compile compiled: --seconds N records by time"
 ENDED = "the program ended in the first step that was to be recorded"
 PROFILED = "the program's own profiler ran when the steps were to be recorded"
-BUSY = 0.1  # of the time without a processor, from which that is said
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say it
 
 
@@ -208,8 +207,8 @@ class Recorder:
         span = "by time" if self.by_time else f"{what} {first} to {first + steps - 1}"
         instead = " instead" if self.wrote else ""
         say(f"recorded {span}{instead}; the verdict follows at the end")
-        wall, ready = waited or (1, 0)
-        if ready >= BUSY * wall:
+        if waited:
+            wall, ready = waited
             say(
                 f"for {ready / 1e6:.0f} of {wall / 1e6:.0f} ms its thread had work but no processor: "
                 "what else runs on this machine is in the times of the script and ops"

@@ -15,6 +15,8 @@ import torch
 from torch import profiler
 from torch.autograd import profiler as internals
 
+BUSY = 0.1  # of the time without a processor, from which that is said
+
 
 class OwnProfiler:
     """Knows whether a profiler of the program's runs, or warms up, which torch does not tell."""
@@ -127,12 +129,14 @@ class Window:
             self.profile.step()
 
     def without_processor(self):
-        """Of how many ns until now, and in how many the thread waited for a processor; or None."""
+        """Of how many ns until now, and in how many the thread waited for a processor; None: those
+        are few, or not known."""
         thread, begun, before = self.begun or (None, 0, None)
         if before is None or thread != threading.get_ident():
             return None
         waited = _waited() - before  # before the clock: a wait between them is the clock's alone
-        return time.perf_counter_ns() - begun, waited
+        wall = time.perf_counter_ns() - begun
+        return (wall, waited) if waited >= BUSY * wall else None
 
     def recorded(self):
         return self.options.steps - self.left
@@ -146,6 +150,8 @@ class Window:
         self.own.window = None
         try:
             self.waited = self.without_processor()
+            if self.waited:  # which gpush analyze says beside what is predicted from the record
+                self.profile.add_metadata_json("gpush_starved_ns", str(self.waited[1]))
             self.profile.stop()
             self.done(self.profile if self.recording else None, self.recorded())
         finally:

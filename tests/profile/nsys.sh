@@ -25,6 +25,15 @@ tap_is "$(field 'sorted(o["name"] for o in a["ops"])')" \
 tap_is "$(field '[w["count"] for w in a["waits"]["lines"]]')" "[3]" "three waits"
 tap_is "$(field '"Nsight Systems'"'"' export of NVIDIA H100" in a["source"]')" True "where it is from"
 
+# What is advised: of a program that may not be PyTorch's nothing of PyTorch's.
+torch() { field 'sorted(c["cause"] for c in a["verdict"]["causes"] if "torch" in c["advice"].replace("if it is PyTorch, torch.compile", "").replace("nvtxRangePush, torch.cuda.nvtx.range", ""))'; }
+advised() { field '[c["advice"] for c in a["verdict"]["causes"] if c["cause"] == "kernels"][0][:47]'; }
+tap_ok "$([[ $(torch) == *launches* ]]; echo $?)" "PyTorch's ops: PyTorch's advice" "for $(torch)"
+make plain.sqlite
+python3 -c 'import sqlite3; c = sqlite3.connect("plain.sqlite"); c.execute("delete from NVTX_EVENTS where text like \"aten%\" or textId in (select id from StringIds where value like \"aten%\")"); c.commit()'
+"$gpush" analyze --json plain.sqlite >one.json
+tap_is "$(torch) $(advised)" "[] make them cheaper: 16 bits where products and c" "no op of PyTorch's: none of PyTorch's advice"
+
 make back.sqlite
 python3 -c 'import sqlite3; c = sqlite3.connect("back.sqlite"); c.execute("update CUPTI_ACTIVITY_KIND_KERNEL set end = start - 2500 where correlationId = 0"); c.commit()'
 "$gpush" analyze --json back.sqlite >one.json

@@ -286,6 +286,31 @@ t.is(v.work, 0, "nothing ran beside the host")
 t.ok(tostring(v):find "no device but the host ran anything", "which it says")
 t.is(v.cause, "cpu", "its own ops dominate")
 
+-- A table of Lua's that becomes a tensor is a row of its own, with its line and its advice; one
+-- that raises ends there, and what follows is not within it.
+local numbers = {}
+for i = 1, 50000 do numbers[i] = i end
+local place = debug.getinfo(1, "l").currentline + 3
+local made = run(function()
+    for _ = 1, 10 do
+        c = g.tensor(numbers)
+    end
+    t.error(function() g.tensor { 1, 2, "x" } end, "tensor: element %[3%] is a string", "it raises")
+    c = c + 1
+end)
+v = made:verdict()
+t.is({ v.cause, v[1].where:match "^tensor at .*verdict.lua:(%d+)$" }, { "cpu", tostring(place) },
+    "tensors of tables dominate: " .. tostring(v))
+t.ok(v[1].advice:find("make it once, before the loop", 1, true), "what to do", v[1].advice)
+local inside
+for _, e in ipairs(made:events()) do
+    if e.name == "add" then inside = made:events()[1].stop > e.start end
+end
+by = {}
+for _, row in ipairs(made:rows()) do by[row.name] = row end
+t.is({ by.tensor.count, by.add.count, inside }, { 11, 1, false }, "rows: of tables, an op after")
+t.ok(by.tensor.cpu_time_total + by.add.cpu_time_total <= made.wall_ns, "none is within another")
+
 -- Ops that share their processors with what makes a loader's batches stay as slow in a replay.
 local set = g.data.Dataset { size = 40, get = function(_, i)
     local sum = 0

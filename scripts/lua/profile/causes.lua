@@ -27,7 +27,7 @@ local function small(row, built)
     return ("too small for the device: for %s of %s, at least half of its multiprocessors have no \z
         block to run (analyze --group kernel has blocks by kernel): larger batches; %sor several \z
         at a time, on streams"):format(time(row.small), time(row.filled),
-        built.compiled and "" or "torch.compile, which joins kernels; ")
+        (built.compiled or not built.torch) and "" or "torch.compile, which joins kernels; ")
 end
 
 -- Parts of kernels' names, in small letters: of products, convolutions and attention, and of
@@ -88,9 +88,14 @@ local function slow_launches(row, prof)
         prof.writer and "" or ", with with_stack=True, which names it")
 end
 
--- What to do about ops of the host that take less than a card's launch; nil: they take longer.
+-- What to do about ops of the host that no device would take over: those that take less than a
+-- card's launch, and tensors of Lua's tables; nil: others.
 local LAUNCH <const> = 10000 -- ns; one takes 5 to 20 us of the host
-function M.small_ops(row, prof)
+local TABLES <const> = "tensor() reads a table of Lua's number by number, also for a device: make \z
+    it once, before the loop, by an op (arange, full, one_hot) or from a file (npy.load), or in a \z
+    loader's workers"
+function M.host_ops(row, prof)
+    if row.name == "tensor" and not prof.foreign then return TABLES end
     local ns, times = row.most or row.ns, row.most and row.most_times or row.times
     if not times or times == 0 or ns >= LAUNCH * times then return end
     return ("they take %s each where most of it is, and a launch on a device 5 to 20 us: none is \z
@@ -101,8 +106,23 @@ end
 
 -- ---- what is in place already ----
 
+-- Parts of names of PyTorch's own kernels and ops: of another profiler's trace they say that the
+-- program is of PyTorch.
+local TORCH <const> = { "at::native", "at_cuda", "c10::", "aten::", "triton_" }
+
+local function of_torch(prof)
+    if not prof.writer then return true end
+    for _, group in ipairs { "kernel", "op" } do
+        for _, row in ipairs(prof:rows { group = group }) do
+            if has_any(row.name, TORCH) then return true end
+        end
+    end
+    return false
+end
+
 --- Whether CUDA graphs launched at least half of the devices' work, and torch.compile made kernels
---- of a quarter of its time: of a trace of PyTorch -> {graphs, compiled}.
+--- of a quarter of its time; and whether the program is known to be PyTorch's: of another program's
+--- trace -> {graphs, compiled, torch}.
 function M.built(prof)
     local work, graphs, all, compiled = 0, 0, 0, 0
     for _, row in ipairs(prof.foreign and prof:launches() or {}) do
@@ -113,7 +133,8 @@ function M.built(prof)
         all = all + row.self_device_time_total
         if row.name:find(COMPILED) then compiled = compiled + row.self_device_time_total end
     end
-    return { graphs = work > 0 and 2 * graphs >= work, compiled = all > 0 and 4 * compiled >= all }
+    return { graphs = work > 0 and 2 * graphs >= work, compiled = all > 0 and 4 * compiled >= all,
+        torch = prof.foreign and of_torch(prof) }
 end
 
 local GRAPHS <const> = "launch less: CUDA graphs launch most of the work already \z
@@ -128,7 +149,7 @@ function M.launches(row, built, prof)
             and torch.compile joins nothing across it: %s"):format(time(row.most),
             fit.safe(row.name), row.reads)
     end
-    return slow_launches(row, prof) or built.graphs and GRAPHS
+    return slow_launches(row, prof) or built.graphs and built.torch and GRAPHS
         or built.compiled and COMPILED_LAUNCHES or nil
 end
 
@@ -139,13 +160,13 @@ local DELAYS <const> = "short delays lie between kernels of the CUDA graphs that
 
 --- What to do about queued work that begins late; nil: what cause.def says.
 function M.delays(built)
-    return built.graphs and DELAYS:format(built.compiled and "" or
+    return built.graphs and built.torch and DELAYS:format(built.compiled and "" or
         "torch.compile, which joins kernels, or ") or nil
 end
 
 --- What to do about kernels; nil: what cause.def says.
 function M.kernels(row, prof, worth, built)
-    return small(row, built) or prof.foreign and worth and M.by_kind(prof) or nil
+    return small(row, built) or built.torch and worth and M.by_kind(prof) or nil
 end
 
 return M

@@ -131,13 +131,15 @@ local function together(list)
 end
 
 -- What is said then.
-local function conclude_together(list, how)
+local function conclude_together(list, how, prof)
     local did, all = {}, time(list.wall - list.devices)
     for i, row in ipairs(work_of(list)) do
         did[i] = ("%s (%s)"):format(row.label, time(row.ns))
     end
-    local worth = ("without all of it %s (predicted by a replay%s, not measured); no cause \z
-        alone is worth %d%%"):format(all, how, 100 * LITTLE)
+    local loaded = replay.accuracy(prof) -- how sure it is nobody has measured
+    local worth = ("without all of it %s (predicted by a replay%s, not measured%s); no cause \z
+        alone is worth %d%%"):format(all, how, loaded ~= "" and "; " .. loaded or "",
+        100 * LITTLE)
     return ("dominated by the devices' work, %s, busy for %s of %s: %s"):format(
         table.concat(did, ", "), percent(list.busy / list.wall), time(list.wall), list.vague and
         "what less of it would save is not known, " .. STREAMS or worth)
@@ -243,7 +245,7 @@ local function conclude(list, prof)
     if list.vague and not list.open then how = how .. UNKNOWING end
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
     if list.untold then return conclude_untold(list, prof) end
-    if list.together then return conclude_together(list, how) end
+    if list.together then return conclude_together(list, how, prof) end
     if list.open then return conclude_open(list, how, prof) end
     if not top or top.share < LITTLE then return conclude_nothing(list, how, busy, prof) end
     local text = ("dominated by %s: without that %s%s instead of %s (predicted by a replay%s, not \z
@@ -308,12 +310,32 @@ end
 -- one; what is not here is as cause.def says.
 local FIRST <const> = "first uses (of a device, a library, a shape, a kernel's code) pass once, \z
     with the first steps: record later ones (%s)"
+local OUT <const> = "move work out of the loop, or to other threads"
+
+-- Of a program that is not known to be PyTorch's.
+local ANY <const> = {
+    synchronize = "synchronize only where a result or a time is needed",
+    launches = "launch less: a graph of CUDA or HIP replays launches at once, fewer and larger \z
+        kernels are launched less often (if it is PyTorch, torch.compile does either); or larger \z
+        batches",
+    memory = "the driver is asked for memory in each step: keep what is allocated, or take it from \z
+        a pool (cudaMallocAsync, hipMallocAsync); pin memory once, not in the loop",
+    delays = "short delays are each launch's own: graphs, or fewer and larger kernels; a long one \z
+        waited for what is not on the record, as earlier work or another process's is: synchronize \z
+        before it begins, and nvidia-smi or rocm-smi says what else runs there",
+    kernels = "make them cheaper: 16 bits where products and convolutions are in 32, one kernel \z
+        for several elementwise ones, a smaller model or input",
+    copies = "keep data on the device, or copy beside kernels: from pinned memory, asynchronously, \z
+        on another stream",
+    collectives = "compute beside them, on another stream; or communicate less often",
+    cpu = "move their data to the device, or the work to other threads" }
 local BY_WRITER <const> = {
     ["Nsight Systems' export"] = {
-        script = "NVTX ranges around its parts (torch.cuda.nvtx.range) name them; " .. MOVE,
+        script = "NVTX ranges around its parts (nvtxRangePush, torch.cuda.nvtx.range) name them; "
+            .. OUT,
         setup = FIRST:format "nsys profile --delay, or --capture-range=cudaProfilerApi" },
     ["rocprofv3's trace"] = {
-        script = "ROCTx ranges around its parts name them (rocprofv3 --marker-trace); " .. MOVE,
+        script = "ROCTx ranges around its parts name them (rocprofv3 --marker-trace); " .. OUT,
         setup = FIRST:format "rocprofv3 --collection-period" },
     ["JAX's or TensorFlow's trace"] = {
         script = "jax.profiler.TraceAnnotation, or tf.profiler.experimental.Trace, around its \z
@@ -355,7 +377,8 @@ local function verdict(prof, rank)
     local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)
     local of_writer = BY_WRITER[prof.writer] or {}
     for i, row in ipairs(list) do
-        row.advice = of_writer[row.cause] or row.advice
+        local any = prof.foreign and not built.torch and ANY[row.cause]
+        row.advice = of_writer[row.cause] or any or row.advice
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
         if row.unknown then row.worth = 0 end
@@ -375,7 +398,7 @@ local function verdict(prof, rank)
         if row.cause == "collectives" and prof.foreign and not row.rank then
             row.advice = row.advice .. ALL_RANKS
         end
-        if row.cause == "cpu" then row.advice = causes.small_ops(row, prof) or row.advice end
+        if row.cause == "cpu" then row.advice = causes.host_ops(row, prof) or row.advice end
         if row.cause == "kernels" then
             row.advice = causes.kernels(row, prof, row.share >= LITTLE, built) or row.advice
         end
@@ -430,7 +453,7 @@ local function verdict(prof, rank)
         if #more > 0 then list.open, list.cause = more, nil end
     end
     add_late(list, prof)
-    if list.together and list.together.cause == "kernels" and prof.foreign then
+    if list.together and list.together.cause == "kernels" and built.torch then
         list.together.advice = causes.by_kind(prof) or list.together.advice
     end
     list.cause = list.together and list.together.cause or list.cause

@@ -124,9 +124,11 @@ function fit.percent(part, of)
     return of > 0 and ("%.1f%%"):format(100 * part / of) or "-"
 end
 
---- What a row of prof:savings() saves: of copies from pageable memory at least that.
+--- What a row of prof:savings() saves: of copies from pageable memory at least that. Of several
+--- rows of a line, which go together, one has it.
 function fit.saving(row)
-    return row.saves and fit.time(row.saves) .. (row.more and " or more" or "") or ""
+    return row.saves and fit.time(row.saves) .. (row.more and " or more" or "")
+        or row.mixed and "with its line" or ""
 end
 --- What a row of prof:verdict() is worth: where streams may have waited for it, a range or a most.
 function fit.worth(row)

@@ -127,7 +127,9 @@ for _, row in ipairs(w.waits.lines) do
     said_of[row.what] = { row.count, row.mixed, row.saves_ns ~= nil, row.more }
 end
 t.is(said_of, { ["aten::to: DtoH"] = { 3, true, true, false },
-    ["aten::to: HtoD"] = { 1, nil, false } }, "what the whole line saves stands once")
+    ["aten::to: HtoD"] = { 1, true, false } }, "what the whole line saves stands once")
+local shown = tostring(g.profile.load(folder .. "/mixed.json"):sync())
+t.ok(shown:find "HtoD[^\n]* with its line", "and the other row says where its savings are", shown)
 local bare = made.trace() -- a kernel that no call launched
 bare:kernel("gemm", 20, 300)
 local unlaunched <const> = assert(io.open(folder .. "/bare.json", "w"))

@@ -102,18 +102,19 @@ function Sync.__tostring(list)
     return head .. table.concat(out, "\n")
 end
 
--- What the run would take less without each line's waits, where lines are known.
+-- What the run would take less without each line's waits, where lines are known. Of a line that
+-- waits for several things that stands in the row of the one for which it waits longest; the others
+-- are `mixed`, too, and their savings in that.
 local function predict(list, prof)
     local saves, replay = {}, registry["gpush.replay"]
     for _, s in ipairs(replay.savings(prof)) do
-        if s.file then
-            saves[table.concat({ s.file, s.line, s.why, s.what }, "\0")] = s
-        end
+        if s.file then saves[s.file .. "\0" .. s.line] = s end
     end
     for _, row in ipairs(list) do
-        local s = row.file and saves[table.concat({ row.file, row.line, row.why, row.what }, "\0")]
-        row.saves, row.more = s and s.saves, s and s.more
-        row.mixed = s and s.mixed
+        local s = row.file and saves[row.file .. "\0" .. row.line]
+        local own = s and s.why == row.why and s.what == row.what
+        if own then row.saves, row.more = s.saves, s.more end
+        row.mixed = s and s.mixed or nil
         list.predicted = list.predicted or row.saves and replay.accuracy(prof, "wait")
     end
 end

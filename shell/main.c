@@ -209,6 +209,8 @@ static int run_script(lua_State *L, char **argv) {
     int status = gp_syntax_loadfile(L, name, "t");
     lua_pushboolean(L, status == LUA_OK); /* for what a command does after it */
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.began");
+    lua_pushboolean(L, status == LUA_ERRFILE);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.unread");
     if (status == LUA_OK) status = gp_shell_call(L, push_args(L), LUA_MULTRET);
     else if (status != LUA_ERRSYNTAX || !name || !gp_shell_add_kind(L, name)) gp_shell_add_line(L);
     return gp_shell_report(L, status);

@@ -153,7 +153,8 @@ function M.after_script(finish)
         if result == nil then
             result = false -- what finish raises is not tried again
             result = finish(ok, registry["gpush.began"]) or false
-            if not ok then fail(nil) end -- the script has failed, and that is the status
+            -- the script has failed, and that is the status, unless it could not be read
+            if not ok then fail(registry["gpush.unread"] and FILES or nil) end
         end
         return result and ok
     end

@@ -56,6 +56,7 @@ for step = 1, 3 do
 end
 E2
 for args in "--error model.lua 9:1 model.lua:3: to would wait:refused before the first step; --skip 1 begins after it" \
+    "--error --skip 0 model.lua 9:1 model.lua:3: to would wait:refused before the first step; --skip 1 begins after it" \
     "--error --skip 1 model.lua 9:0 :" "--error --skip 1 model.lua 2:1 model.lua:9: item would wait:" \
     "--error --skip 2 model.lua 1:0 :" "--budget 0 --skip 2 model.lua 9:0 :" \
     "--skip 4 model.lua 9:1 gpush sync: 3 steps of an optimizer, --skip 4 waits for more:"; do
@@ -78,6 +79,10 @@ for args in "" "--budget" "--budget x a.lua" "--update a.lua" "--warn --error a.
 done
 "$gpush" sync --help | grep -q -- '--baseline FILE'
 tap_ok $? "--help"
+for command in sync profile fit; do
+    "$gpush" $command nofile >out 2>err
+    tap_is "$? $(cat err)" "3 $gpush: cannot open nofile: No such file or directory" "gpush $command: no such script"
+done
 echo 'print "a script of that name"' >sync
 tap_is "$("$gpush" sync)" "a script of that name" "a script of the command's name comes first"
 tap_done

@@ -14,7 +14,7 @@ ends where an optimizer has stepped; in a program without one, where a module is
 Python is the first python3 in PATH, as an activated environment's; -- .venv/bin/python train.py
 names another.
   -m module      run a module, as python -m does
-  --skip N       leave out the first N steps; 10
+  --skip N       leave out the first N steps; 10. The first is left out in any case
   --steps N      record N steps; 3
   --seconds N    record N seconds instead, from N seconds after torch was imported
   --stacks       record the lines of the program; they cost time, which the record contains
@@ -36,7 +36,7 @@ and of the record is checked, which needs no quiet machine:
   --junit FILE     write them in JUnit's form
 The exit status is the program's, or 1 if that is 0 and nothing was recorded or a check fails; 2
 for wrong options, 3 where a file cannot be written.
-]], { ["--skip"] = 1, ["--steps"] = 1, ["--seconds"] = 1, ["--stacks"] = true, ["--shapes"] = true,
+]], { ["--skip"] = 0, ["--steps"] = 1, ["--seconds"] = 1, ["--stacks"] = true, ["--shapes"] = true,
     ["--memory"] = true, ["--json"] = true, ["--baseline"] = "a file", ["--update"] = true,
     ["--fail-on"] = "a list, as in waits,bytes", ["--tap"] = true, ["--junit"] = "a file",
     ["--html"] = "a file", ["--save"] = "a file",

@@ -21,7 +21,7 @@ The exit status is the script's, 1 where a check fails, 2 for wrong options, or 
 waits that cannot be read or written.
 ]], { ["--warn"] = true, ["--error"] = true, ["--update"] = true, ["--quiet"] = true,
     ["--json"] = true,
-    ["--baseline"] = "a file", ["--budget"] = 0, ["--skip"] = 1 })
+    ["--baseline"] = "a file", ["--budget"] = 0, ["--skip"] = 0 })
 local say <const> = command.say
 
 local function describe(row)

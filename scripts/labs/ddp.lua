@@ -24,8 +24,8 @@
 --     [--slow -1] [--save PREFIX of the ranks' profiles]
 
 local here = arg[0]:match ".*/" or ""
-local opt = dofile(here .. "options.lua")({ device = "cpu", steps = 20, width = 256, delay = 5,
-    slow = -1, save = false },
+local opt, _ <close> = dofile(here .. "options.lua")({
+    device = "cpu", steps = 20, width = 256, delay = 5, slow = -1, save = false },
     { slow = -1, save = "prefix" })
 local say, verdict = dofile(here .. "text.lua"), dofile(here .. "verdict.lua")
 local BATCH, ROUNDS = 32, 5

@@ -29,10 +29,10 @@
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
 local say = dofile(here .. "text.lua")
-local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", card = "h200",
-    workers = 2,
-    accuracy = 90, count = 2000, precision = "f32",
-    checkpoint = false, resume = {}, stop = 0, plot = false },
+local opt, _ <close> = options({
+    data = false, epochs = 12, batch = 20, device = "gpu", card = "h200", workers = 2,
+    accuracy = 90, count = 2000, precision = "f32", checkpoint = false, resume = {}, stop = 0,
+    plot = false },
     { accuracy = { 0, 100 }, stop = 0, checkpoint = "write", plot = "write", data = "read" })
 local refuse = dofile(here .. "refuse.lua")
 if opt.resume and not opt.checkpoint then refuse "--resume: expected --checkpoint FILE, too" end

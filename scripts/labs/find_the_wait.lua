@@ -39,8 +39,9 @@ local function guess(text)
     return nil, "expected numbers of lines, such as 3,5,8"
 end
 
-local opt = options({ device = "gpu", steps = 20, size = 64, guess = false, write = false,
-    check = false, card = "h200" }, { guess = guess, write = "new", check = "read" })
+local opt, _ <close> = options({
+    device = "gpu", steps = 20, size = 64, guess = false, write = false, check = false,
+    card = "h200" }, { guess = guess, write = "new", check = "read" })
 if opt.device:find "^cpu" then
     dofile(here .. "refuse.lua")("--device %s: nothing waits there: choose a device that \z
         computes beside the host, gpu or sim", opt.device)

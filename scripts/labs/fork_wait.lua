@@ -28,9 +28,9 @@
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
 local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
-local opt = options({ device = "gpu", card = "h200", host = 8e-6, models = 4, time = 50, batch = 50,
-    channels = 256, threads = 1, trace = false },
-    { trace = "write" })
+local opt, _ <close> = options({
+    device = "gpu", card = "h200", host = 8e-6, models = 4, time = 50, batch = 50, channels = 256,
+    threads = 1, trace = false }, { trace = "write" })
 local T, B, C = opt.time, opt.batch, opt.channels
 local label, modelled = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
 -- Threads of an op: those of a fork have one, so more are compared with more; a modelled card's

@@ -22,7 +22,7 @@
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")
 local verdict, say = dofile(here .. "verdict.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", host = 8e-6, rows = 500, size = 64 }
+local opt, _ <close> = options { device = "gpu", card = "h200", host = 8e-6, rows = 500, size = 64 }
 local label = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
 
 manual_seed(1)

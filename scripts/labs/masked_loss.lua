@@ -52,8 +52,9 @@ local function seconds(text)
     return nil, "expected seconds a batch, from 1e-9 to 1"
 end
 
-local opt = options({ device = "gpu", card = "h200", host = 8e-6, batch = 8, size = 256, steps = 4,
-    workers = 2, precision = "f32", trace = false, loader = false, tables = {} },
+local opt, _ <close> = options({
+    device = "gpu", card = "h200", host = 8e-6, batch = 8, size = 256, steps = 4, workers = 2,
+    precision = "f32", trace = false, loader = false, tables = {} },
     { trace = "prefix", loader = seconds })
 if opt.loader then sim.loader = opt.loader end
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where unknown

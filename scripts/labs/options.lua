@@ -6,7 +6,8 @@
 -- to be written, "new" for one that is not there yet, "prefix" for the beginning of such names; or
 -- a function, which gives the value of a text, of the default, too, or nil and what is wrong. A
 -- wrong one ends the lab before it begins. --help prints the comment at the top of the lab's file
--- and lists them.
+-- and lists them. The second result is to be closed where the lab ends: of sizes for which there is
+-- no memory it makes a sentence.
 local refuse = dofile((arg[0]:match ".*/" or "") .. "refuse.lua")
 
 -- The comment at the top of the lab's file, without its dashes.
@@ -111,6 +112,15 @@ local function value_of(text, default, rule)
     return text
 end
 
+-- Sizes are the user's: where one is too large, its place in the lab's file says nothing.
+local Sizes = {}
+function Sizes.__close(_, message)
+    local what = tostring(message):match "out of memory on %w[%w:]*: [^;\n]*"
+    if not what then return end
+    io.stderr:write(arg[0]:match "([^/]*)%.lua$" or arg[0], ": ", what, ": choose smaller sizes\n")
+    os.exit(1, true)
+end
+
 return function(defaults, rules)
     local opt, i = {}, 1
     for name, value in pairs(defaults) do
@@ -136,5 +146,5 @@ return function(defaults, rules)
             opt[name], i = value, i + 2
         end
     end
-    return opt
+    return opt, setmetatable({}, Sizes)
 end

@@ -34,7 +34,7 @@
 local here = arg[0]:match ".*/" or ""
 local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local card, say = dofile(here .. "card.lua"), dofile(here .. "text.lua")
-local opt = options { device = "gpu", card = "h200", host = 8e-6, size = 64, steps = 20 }
+local opt, _ <close> = options { device = "gpu", card = "h200", host = 8e-6, size = 64, steps = 20 }
 local label, modelled = card(opt.card, opt.device, opt.host) -- by default PyTorch's 8 us
 local device, size, steps = zeros(1, { device = opt.device }).device, opt.size, opt.steps
 local BATCH, CLASSES = 8, 4
@@ -279,7 +279,7 @@ if dist.is_available() and os.execute "command -v mpirun >/dev/null 2>&1" then
     os.execute(('exec "$(readlink /proc/$PPID/exe)" \'%sddp.lua\' --steps %d --width 64'):format(
         arg[0]:match ".*/" or "", opt.steps))
 else
-    print "  The lab ddp.lua does so where MPI is: apt-get install libopenmpi-dev openmpi-bin."
+    print "  The lab ddp.lua does so where MPI is: gpush doctor says what brings it."
 end
 
 -- ---- 6. 16 bits ----

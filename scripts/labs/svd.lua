@@ -30,7 +30,7 @@ local function picture(file)
     return x
 end
 
-local opt = options({ device = "gpu", card = "h200", size = 128, image = false },
+local opt, _ <close> = options({ device = "gpu", card = "h200", size = 128, image = false },
     { image = picture })
 local label = card(opt.card, opt.device)
 local device = opt.device

@@ -36,8 +36,9 @@ local function numbers(list)
     return out
 end
 
-local opt = options({ device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8",
-    rounds = 3 }, { sizes = numbers, batches = numbers })
+local opt, _ <close> = options({
+    device = "gpu", card = "h200", sizes = "16,32,64,128,256", batches = "1,8", rounds = 3 },
+    { sizes = numbers, batches = numbers })
 local live = os.execute "test -t 1"
 local label, modelled = card(opt.card, opt.device)
 local device = zeros(1, { device = opt.device }).device

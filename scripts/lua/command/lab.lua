@@ -18,13 +18,6 @@ if not file then
     io.stderr:write(labs.text(), "\n")
     return false
 end
--- Sizes are the user's: where one is too large, its place in the lab's file says nothing.
-local _ <close> = setmetatable({}, { __close = function(_, message)
-    local what = tostring(message):match "out of memory on %w[%w:]*: [^;\n]*"
-    if not what then return end
-    io.stderr:write(name, ": ", what, ": choose smaller sizes\n")
-    os.exit(1, true)
-end })
 _G.arg = table.move(args, at + 1, #args, 1, { [0] = file })
 assert(loadfile(file))(table.unpack(arg))
 return true

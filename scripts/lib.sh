@@ -7,6 +7,15 @@ root=$(cd -P "$root" && pwd)
 build_tools="cmake ninja pkg-config gcc"
 build_modules="lua5.4 libedit libutf8proc libpng jansson zlib libzip openblas"
 
+# The tools of scripts/dev and scripts/bench: --help prints the comment at their top.
+case ${0##*/}:${1-} in
+    gpush:* | test:*) ;;
+    *:-h | *:--help)
+        sed -n '/^# shellcheck/d;2,/^[^#]/s/^# \{0,1\}//p' "$0"
+        exit
+        ;;
+esac
+
 say() { printf 'gpush: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 

@@ -38,7 +38,9 @@ case $* in
         printf 'rule r\n command = true\n\ndefault all\n' >build/default/build.ninja
         exit ;;
     *"--build $PWD/build/cuda"*) : >build/cuda/lib/libgpush_cuda.so; exit ;;
-    *"--target plugins"*) [ ! -e no_mpi ]; exit ;;
+    *"--target plugins"*)
+        [ ! -e mpi ] || { mkdir -p build/default/lib && echo plugin >build/default/lib/libgpush_mpi.so; }
+        [ ! -e no_mpi ]; exit ;;
     --build*)
         sleep 0.3
         [ ! -e broken ] || { echo "main.c:1: error: broken"; exit 1; }
@@ -219,6 +221,17 @@ start x
 tap_is "$status|$out" "0|<x>" "without the plug-in for many processes it starts"
 says "many processes (MPI) could not be built" "and says so"
 rm "$tree/no_mpi"
+start x
+tap_is "$status|$out|$(cat "$log")" "0|<x>|" "where none was built, none is missed"
+sleep 0.01
+touch "$tree/shell/main.c" "$tree/mpi"
+start x
+start x
+tap_is "$out|$(cat "$log")" "<x>|" "with it, too, it starts at once"
+rm "$tree/build/default/lib/libgpush_mpi.so"
+start x
+tap_is "$out|$(grep -c -- '--target plugins' "$log")|$(cat "$tree/build/default/lib/libgpush_mpi.so")" "<x>|1|plugin" "removed: built again"
+rm "$tree/mpi" "$tree/build/default/lib/libgpush_mpi.so" "$tree/build/default/.built.plugin"
 
 # The CUDA plug-in: beside the program where a driver is, or asked for.
 for tool in setsid nice nproc cut sort; do ln -s "$(command -v $tool)" "$bin/$tool"; done
@@ -235,6 +248,11 @@ tap_is "$(grep -o 'CARDS=.*' "$log")" "CARDS=80;90" "for the cards that are here
 tap_ok "$([ -e "$tree/build/default/lib/libgpush_cuda.so" ]; echo $?)" "it lies beside the program"
 start x
 tap_is "$out|$err|$(cat "$log")" "<x>||" "and is not built again"
+rm "$tree/build/default/lib/libgpush_cuda.so" "$tree/build/cuda/.tried"
+: >"$tree/build/cuda/.tried"
+start x
+says "building the CUDA plug-in meanwhile" "removed: built again"
+for _ in {1..100}; do [ -e "$tree/build/default/lib/libgpush_cuda.so" ] && break; sleep 0.1; done
 start --cuda=75,100 x
 tap_is "$out|$(grep -o 'CARDS=.*' "$log")" "<x>|CARDS=75;100" "for other cards where asked"
 mkdir -p "$scratch/toolkit/bin" "$scratch/old/bin" && echo 11.8 >"$scratch/old/bin/nvcc" && : >"$scratch/toolkit/bin/nvcc"
@@ -343,4 +361,9 @@ tap_is "$(listed "$scratch/build" dist) $(listed "$scratch/build" kernels)" "0 $
     "tests/all leaves out what the build does, and nothing else"
 [ "$(listed "$scratch" dist)" -gt 5 ]
 tap_ok $? "and nothing where it leaves out nothing"
+# Help of the tools for developers is the comment at their top, and starts nothing.
+for tool in $(cd "$root" && grep -l '^\. "$root/scripts/lib.sh"' scripts/dev/* scripts/bench/* 2>/dev/null); do
+    out=$(PATH=$bin "$(command -v bash)" "$root/$tool" --help 2>&1)
+    tap_is "$?|${out%%$'\n'*}" "0|$(sed -n '2s/^# //p' "$root/$tool")" "$tool --help"
+done
 tap_done

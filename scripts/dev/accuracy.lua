@@ -6,7 +6,11 @@
 local g = require "gpush"
 local root, commit = arg[1], arg[2]
 local anyway = arg[3] == "--anyway"
-local REPEATS <const> = tonumber(arg[anyway and 4 or 3] or 9)
+local REPEATS <const> = math.tointeger(tonumber(arg[anyway and 4 or 3] or 9))
+if not REPEATS or REPEATS < 1 then
+    io.stderr:write("accuracy: expected REPEATS, an integer of at least 1; --help says more\n")
+    os.exit(2)
+end
 local SLOW <const> = math.max(3, REPEATS // 2) -- of programs that take long
 
 local OTHERS <const> = 0.03 -- of the processors' time that others may take while a pair runs

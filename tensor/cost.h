@@ -67,6 +67,7 @@ typedef enum gp_factorization {
  *   moves     a operations for each element of the first tensor, b for each of the result
  *   makes     the same, of the second tensor in place of the first
  *   lists     a operations for each element of the tensors in the first argument
+ *   checks    the bytes of the tensors in the first argument alone, a operations for each element
  *   along     along the dim that is argument a, b operations for each element
  *   product   argument a is the left operand of a matrix product
  *   conv      argument a is slid over by argument b, a weight; -1: the result is
@@ -84,10 +85,11 @@ typedef enum gp_factorization {
  *   fourier   half of a transform of complex numbers where a is 1; of pairs where b is 1
  *   program   the steps of a fused program */
 typedef void gp_cost_fn(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost);
-gp_cost_fn gp_cost_nothing, gp_cost_moves, gp_cost_makes, gp_cost_lists, gp_cost_along,
-    gp_cost_product, gp_cost_conv, gp_cost_windows, gp_cost_windows_grad, gp_cost_attention,
-    gp_cost_layers, gp_cost_picked, gp_cost_written, gp_cost_sorted, gp_cost_selected,
-    gp_cost_searched, gp_cost_resampled, gp_cost_matrices, gp_cost_fourier, gp_cost_program;
+gp_cost_fn gp_cost_nothing, gp_cost_moves, gp_cost_makes, gp_cost_lists, gp_cost_checks,
+    gp_cost_along, gp_cost_product, gp_cost_conv, gp_cost_windows, gp_cost_windows_grad,
+    gp_cost_attention, gp_cost_layers, gp_cost_picked, gp_cost_written, gp_cost_sorted,
+    gp_cost_selected, gp_cost_searched, gp_cost_resampled, gp_cost_matrices, gp_cost_fourier,
+    gp_cost_program;
 
 /* The family of an op: of views and functions none. */
 gp_family gp_op_family(const gp_op *op);

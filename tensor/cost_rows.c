@@ -4,6 +4,7 @@
 
 #include "tensor/cost.h"
 #include "tensor/ops/attention.h"
+#include "tensor/ops/finite.h"
 #include "tensor/ops/rnn/rnn.h"
 
 static double numel(const gp_array *a) { return (double)a->numel; }
@@ -51,6 +52,17 @@ void gp_cost_along(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
     int64_t dim = c->arg[(int)rule->a].i;
     gp_cost_moves(c, &(gp_cost_rule){.a = rule->b}, cost);
     if (x->ndim && (dim != x->ndim || last_dim(x) > 131072)) cost->family = GP_FAMILY_softmax_far;
+}
+
+/* The operands are read only where an element is not finite. */
+void gp_cost_checks(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    cost->bytes = 0;
+    for (int k = 0, n = gp_check_count(c); k < n; k++) {
+        const gp_array *x = gp_check_array(c, GP_CHECK_X, k);
+        cost->bytes += gp_cost_bytes(x);
+        cost->ops += rule->a * numel(x);
+        cost->dtype = x->dtype;
+    }
 }
 
 /* ---- products, convolutions, pooling ---- */

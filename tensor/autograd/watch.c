@@ -86,35 +86,51 @@ static void add_text(gp_call *k, const char *s) {
     k->arg[k->nargs++] = (gp_value){.kind = s ? GP_STR : GP_NONE, .s = s};
 }
 
-/* Operands that c has overwritten cannot be asked any more. */
-static void add_operands(gp_call *k, const gp_call *c, const gp_tensor *t, int number) {
-    int n = 0;
-    for (int i = 0; i < c->nargs && n < GP_CHECK_MOST; i++) {
-        const gp_value *v = &c->arg[i];
-        gp_tensor *x = tensor_of(v, number);
-        if (!x) continue;
-        bool ask = is_operand(v, x) && !v->written && x->storage != t->storage &&
-                   x->storage->dev == t->storage->dev;
-        gp_call_tensor(k, ask ? x : NULL);
-        n++;
-    }
-    for (; n < GP_CHECK_MOST; n++) gp_call_none(k);
-}
+enum { TOGETHER = 64 };
 
-/* number: that of t in c's lists; -1: it is in none. */
-static bool check(const gp_call *c, gp_tensor *t, int number) {
+/* Results that one call checks, each with its operands; of all or of none of them one is NULL. */
+typedef struct group {
+    int n;
+    gp_tensor *of[1 + GP_CHECK_MOST][TOGETHER]; /* as arguments: from GP_CHECK_X on */
+} group;
+
+static bool check(const gp_call *c, group *g) {
     gp_call k;
     bool given = false;
+    if (!g->n) return true;
     for (int i = 0; i < c->nargs; i++) given |= is_not_finite(&c->arg[i]);
     gp_call_begin(&k, GP_OP(check_finite));
-    gp_call_tensor(&k, t);
-    add_operands(&k, c, t, number);
+    for (int i = 0; i <= GP_CHECK_MOST; i++)
+        if (g->n == 1 || !g->of[i][0]) gp_call_tensor(&k, g->of[i][0]);
+        else k.arg[k.nargs++] = (gp_value){.kind = GP_LIST, .n = g->n, .list = g->of[i]};
+    g->n = 0;
     add_text(&k, c->name);
     add_text(&k, gp_watch.step ? gp_watch.step->op->name : NULL);
     /* What is raised at once names the module that is called by itself. */
     add_text(&k, gp_watch.step || c->stream->async ? gp_watch_module() : NULL);
     k.arg[k.nargs++] = (gp_value){.kind = GP_BOOL, .i = given};
     return gp_op_run(&k);
+}
+
+/* Adds t, a result of c, and its operands; those that c has overwritten cannot be asked any more.
+ * Checks what is there before where that is full, or has other operands. number: that of t in c's
+ * lists; -1: it is in none. */
+static bool add(const gp_call *c, group *g, gp_tensor *t, int number) {
+    gp_tensor *own[1 + GP_CHECK_MOST] = {t};
+    int n = 1;
+    bool fits = g->n < TOGETHER;
+    for (int i = 0; i < c->nargs && n <= GP_CHECK_MOST; i++) {
+        const gp_value *v = &c->arg[i];
+        gp_tensor *x = tensor_of(v, number);
+        bool ask = x && is_operand(v, x) && !v->written && x->storage != t->storage &&
+                   x->storage->dev == t->storage->dev;
+        if (x) own[n++] = ask ? x : NULL;
+    }
+    for (int i = 1; g->n && i <= GP_CHECK_MOST; i++) fits &= !own[i] == !g->of[i][0];
+    if (!fits && !check(c, g)) return false;
+    for (int i = 0; i <= GP_CHECK_MOST; i++) g->of[i][g->n] = own[i];
+    g->n++;
+    return true;
 }
 
 static bool show_results(const gp_call *c) {
@@ -130,14 +146,17 @@ static bool show_results(const gp_call *c) {
 }
 
 /* The first list that c has written: an optimizer's parameters, or gradients that are clipped.
- * State in further ones, as Adam's, no other op reads: to look at it took 8 % of a step. */
+ * State in further ones, as Adam's, no other op reads: to look at it took 8 % of a step. One call
+ * checks them, which names the first. */
 static bool check_list(const gp_call *c) {
     int i = 0;
     while (i < c->nargs && !(c->arg[i].kind == GP_LIST && c->arg[i].written)) i++;
     const gp_value *v = i < c->nargs ? &c->arg[i] : NULL;
+    group g;
+    g.n = 0;
     for (int k = 0; v && k < v->n; k++)
-        if (may_be_new(c, v->list[k]) && !check(c, v->list[k], k)) return false;
-    return true;
+        if (may_be_new(c, v->list[k]) && !add(c, &g, v->list[k], k)) return false;
+    return check(c, &g);
 }
 
 static bool watch_results(const gp_call *c) {
@@ -145,8 +164,11 @@ static bool watch_results(const gp_call *c) {
     /* Nothing after a failure is the first. */
     if (c->stream->async && atomic_load_explicit(&gp_failures_unread, memory_order_relaxed))
         return true;
-    for (int i = 0; i < c->nout; i++)
-        if (may_be_new(c, c->out[i]) && !check(c, c->out[i], -1)) return false;
+    group g;
+    for (int i = 0; i < c->nout; i++) {
+        g.n = 0;
+        if (may_be_new(c, c->out[i]) && !(add(c, &g, c->out[i], -1) && check(c, &g))) return false;
+    }
     return check_list(c);
 }
 

@@ -23,9 +23,8 @@ bool gp_finite_watched(const char *text) { return !strncmp(text, WATCH, sizeof W
 
 /* The message, where the operand of that number, from 1, is not finite; 0: all are;
  * GP_CHECK_MOST + 1: only a number is not. */
-static const char *text(const gp_call *c, int operand) {
+static const char *text(const gp_call *c, const gp_array *x, int operand) {
     char text[360], shape[100], op[64], step[64], module[128], last[48] = "";
-    const gp_array *x = c->arg[GP_CHECK_X].a;
     gp_shape s = {.ndim = x->ndim};
     memcpy(s.dim, x->dim, sizeof *x->dim * (size_t)x->ndim);
     text_of(c, GP_CHECK_OP, op, sizeof op);
@@ -45,11 +44,12 @@ static const char *text(const gp_call *c, int operand) {
     return gp_intern_text(text);
 }
 
-const char *const *gp_finite_texts(const gp_call *c) {
+const char *const *gp_finite_texts(const gp_call *c, int k) {
     static gp_intern *_Atomic lists;
     const char *texts[2 + GP_CHECK_MOST];
-    for (int k = 0; k <= GP_CHECK_MOST + 1; k++)
-        if (!(texts[k] = text(c, k))) return gp_fail("check_finite: out of memory"), NULL;
+    const gp_array *x = gp_check_array(c, GP_CHECK_X, k);
+    for (int i = 0; i <= GP_CHECK_MOST + 1; i++)
+        if (!(texts[i] = text(c, x, i))) return gp_fail("check_finite: out of memory"), NULL;
     gp_intern *set = atomic_load(&lists), *mine = set ? NULL : gp_intern_new();
     if (mine && atomic_compare_exchange_strong(&lists, &set, mine)) set = mine, mine = NULL;
     gp_intern_free(mine);

@@ -79,18 +79,18 @@ static bool found_in(search *s, const gp_array *x) {
     return s->found;
 }
 
-/* Infinities that an operand brings, as a mask of -inf, are passed on. */
-static bool report(const gp_call *c, search *s) {
+/* Of the call's tensor x. Infinities that an operand brings, as a mask of -inf, are passed on. */
+static bool report(const gp_call *c, int x, search *s) {
     int k = 0;
     search operand;
     char where[300] = "";
     each_run(s, 0, s->loop.numel, tally);
     while (k < GP_CHECK_MOST && !(gp_given(c, GP_CHECK_OPERANDS + k) &&
-                                  found_in(&operand, gp_in(c, GP_CHECK_OPERANDS + k))))
+                                  found_in(&operand, gp_check_array(c, GP_CHECK_OPERANDS + k, x))))
         k++;
     int from = k < GP_CHECK_MOST || c->arg[GP_CHECK_NUMBER].i ? k + 1 : 0;
     if (!s->nan && from) return true;
-    const char *const *texts = gp_finite_texts(c);
+    const char *const *texts = gp_finite_texts(c, x);
     if (!texts) return false;
     if (gp_given(c, GP_CHECK_STEP) && !c->stream->async) {
         gp_srcloc at = c->loc.file ? c->loc : gp_srcloc_here();
@@ -104,5 +104,7 @@ static bool report(const gp_call *c, search *s) {
 /* Arguments: those of tensor/ops/finite.h. */
 bool CPU(check_finite)(const gp_call *c) {
     search s;
-    return !found_in(&s, gp_in(c, GP_CHECK_X)) ? gp_check_interrupt(c) : report(c, &s);
+    for (int x = 0, n = gp_check_count(c); x < n; x++)
+        if (found_in(&s, gp_check_array(c, GP_CHECK_X, x)) && !report(c, x, &s)) return false;
+    return gp_check_interrupt(c);
 }

@@ -97,18 +97,25 @@ static __global__ void look(words x, operands o, gp_fault_at fault) {
     if (found) settle(x, o, fault);
 }
 
-/* Arguments: those of tensor/ops/finite.h. */
-GP_C bool CUDA(check_finite)(const gp_call *c) {
+static bool check(const gp_call *c, int tensor) {
     enum { EACH = 8, A_PROCESSOR = 8 }; /* vectors of a thread; blocks */
-    const char *const *texts = gp_finite_texts(c);
+    const char *const *texts = gp_finite_texts(c, tensor);
     if (!texts) return false;
-    words x = words_of(gp_in(c, GP_CHECK_X));
+    words x = words_of(gp_check_array(c, GP_CHECK_X, tensor));
     operands o;
-    for (int k = 0; k < GP_CHECK_MOST; k++) o.of[k] = words_of(gp_in(c, GP_CHECK_OPERANDS + k));
+    for (int k = 0; k < GP_CHECK_MOST; k++)
+        o.of[k] = words_of(gp_check_array(c, GP_CHECK_OPERANDS + k, tensor));
     o.number = c->arg[GP_CHECK_NUMBER].i;
     int64_t loads = x.vectors ? x.vectors : x.numel;
     uint32_t blocks = gp_blocks(loads, GP_THREADS * EACH),
              most = (uint32_t)(gp_cuda_sms(c) * A_PROCESSOR);
     return GP_LAUNCH(c, look, blocks < most ? blocks : most, GP_THREADS, 0, x, o,
                      gp_cuda_fault(c, texts, 2 + GP_CHECK_MOST));
+}
+
+/* Arguments: those of tensor/ops/finite.h. A launch for each tensor. */
+GP_C bool CUDA(check_finite)(const gp_call *c) {
+    for (int k = 0, n = gp_check_count(c); k < n; k++)
+        if (!check(c, k)) return false;
+    return true;
 }

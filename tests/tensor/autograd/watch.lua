@@ -203,6 +203,21 @@ do -- nothing runs while it is off
     local function step() return (x * 2):relu():exp():view(2, 2):t():contiguous():sum() end
     t.is(ops(step), 0, "unwatched ops are not checked")
     t.is(ops(function() watch(step) end), 3, "mul, exp and sum are; what moves or chooses is not")
+    -- An optimizer's parameters are checked by one op for 64 of them.
+    for _, dev in ipairs { "cpu", "sim" } do
+        local w = {}
+        for k = 1, 70 do
+            w[k] = g.ones(k, { device = dev }):requires_grad_()
+            w[k].grad = g.ones(k, { device = dev }) * (k > 68 and 1e38 or 1)
+        end
+        local opt = g.optim.SGD(w, { lr = 1 })
+        t.is(ops(function() watch(opt.step, opt) end), 2, dev .. ": 70 parameters, two checks")
+        says(dev .. ": the first one that overflows", { file,
+            "nan.watch: sgd_step made 0 NaN and 69 infinite of 69 elements (f32 69)" }, function()
+            local fast = g.optim.SGD(w, { lr = 1e30 })
+            watch(fast.step, fast)
+        end)
+    end
 end
 
 t.error(function() watch(3) end,

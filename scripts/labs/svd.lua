@@ -14,8 +14,8 @@
 --      svd_live looks for the size from which on the device is.
 --
 -- Where there is no GPU sim stands in for a card, whose times are modelled,
--- beside the CPU's, which are measured: of these two there is no ratio. --card
--- none shows sim as it is.
+-- beside the CPU's, which are measured: what follows from both is predicted, and
+-- counts beyond what the model is off by. --card none shows sim as it is.
 --
 --   gpush lab svd [--device gpu|cpu|sim|cuda] [--card h200] [--size 128]
 --     [--image FILE.png]
@@ -92,5 +92,6 @@ print(("through the CPU    %9.3f ms"):format(times.there.time * 1e3))
 print(("on the device      %9.3f ms"):format(times.here.time * 1e3))
 print("singular values    " .. table.concat(a.shape, "x"))
 print(("largest difference %9.2g of %.4g"):format((a - b):abs():amax(), a:amax()))
+verdict.method(x.device)
 say("on the device: " .. (x.device == "cpu" and "that is the cpu, too: nothing to compare" or
     verdict.pays(times.there, times.here)), "")

@@ -12,9 +12,10 @@
 --   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer
 --      is worth nothing if it is wrong.
 -- On a terminal the table is redrawn while it is measured, round by round; on a
--- pipe each row is printed once. The CPU's times are measured. Where there is no
--- GPU sim stands in for a card, and the device's times are modelled. Where nobody
--- measured the card's SVD they are bounds, "at least", from which nothing
+-- pipe each row is printed once. Where there is no GPU sim stands in for a card,
+-- whose times are modelled, beside the CPU's, which are measured: what follows
+-- from both is predicted, and counts beyond what the model is off by. Where nobody
+-- measured the card's SVD its times are bounds, "at least", from which nothing
 -- follows. With --card none the device is the CPU itself: the figures show the
 -- machinery, not a graphics card.
 --
@@ -67,10 +68,10 @@ local function measure(row)
     keep(row, "compute", times.gpu)
     keep(row, "copy_in", times.copy_in)
     keep(row, "copy_out", times.copy_out)
-    row.total = { time = 0, spread = 0, min = 0 }
+    row.total = { time = 0, spread = 0, min = 0, device = 0, kind = row.compute.kind }
     for _, part in ipairs { row.copy_in, row.compute, row.copy_out } do
-        for _, name in ipairs { "time", "spread", "min" } do
-            row.total[name] = row.total[name] + part[name]
+        for _, name in ipairs { "time", "spread", "min", "device" } do
+            row.total[name] = row.total[name] + (part[name] or 0)
         end
         if part.at_least then
             local known = row.total.at_least
@@ -122,6 +123,7 @@ for round = 1, opt.rounds do
     end
 end
 
+verdict.method(device)
 if device == "cpu" then -- the same work twice
     say("crossover: none; the cpu was compared with itself, and what differs is how far its times \z
         spread", "")
@@ -136,8 +138,7 @@ for _, batch in ipairs(opt.batches) do
         batch, verdict.crossover(own, device .. (modelled and ", " .. sim.label or ""))), "")
 end
 if modelled then
-    say(("(%s: computed from its figures, the cpu measured here: with another processor the \z
-        crossover is elsewhere)"):format(sim.label), "")
+    say(("(%s: with another processor the crossover is elsewhere)"):format(verdict.prediction()), "")
 elseif device:find "^sim" then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

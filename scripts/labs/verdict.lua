@@ -1,20 +1,47 @@
--- Conclusions that labs may draw from measured times: only differences beyond their spread.
+-- Conclusions that labs may draw from times: only differences beyond their spread. What follows from
+-- a time that was measured here and one that is modelled is predicted: it counts beyond what the
+-- model is off by.
 local verdict = {}
 
 local LEAST = 1.05 -- a smaller ratio does not count, however quiet the machine was
+
+-- How far off modelled times were, as text, and the least ratio that counts beside them.
+local off = debug.getregistry()["gpush.replay"].accuracy(nil, "card")
+local LEAST_PREDICTED = 1 + tonumber(off:match "within (%d+) %%") / 100
+
+-- Whether most of a time was measured on this machine, the rest being a card's model; nil: there is
+-- no such model, or it is not known.
+local function measured(f)
+    if not sim.card or sim.host or not f.kind then return end
+    if f.kind == "measured" then return true end
+    return f.device and 2 * f.device < f.time
+end
+
+-- Whether one is measured and the other modelled.
+local function predicted(a, b)
+    local here, there = measured(a), measured(b)
+    return here ~= nil and there ~= nil and here ~= there
+end
+local function least(a, b) return predicted(a, b) and LEAST_PREDICTED or LEAST end
+
+--- Of which kind what follows from such times is.
+function verdict.prediction()
+    return ("one is measured on this machine's CPU, the other modelled (%s; %s)"):format(sim.label,
+        off)
+end
 
 -- The range of times: its lower end is at least the shortest one measured.
 local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 
---- How b compares with a, each {time =, spread =, min =, at_least =} in seconds as timeit returns
---- them: "faster", "slower", "unclear" where their ranges meet, or "at least" where one of the
+--- How b compares with a, each {time =, spread =, min =, at_least =, kind =, device =} in seconds as
+--- timeit returns them: "faster", "slower", "unclear" where their ranges meet, or "at least" where one of the
 --- times is a bound of a modelled card, from which nothing follows; and their ratio, a over b.
 function verdict.of(a, b)
     local ratio = a.time / b.time
     if a.at_least or b.at_least then return "at least", ratio end
-    if ratio >= LEAST and low(a) > high(b) then return "faster", ratio end
-    if ratio <= 1 / LEAST and high(a) < low(b) then return "slower", ratio end
+    if ratio >= least(a, b) and low(a) > high(b) then return "faster", ratio end
+    if ratio <= 1 / least(a, b) and high(a) < low(b) then return "slower", ratio end
     return "unclear", ratio
 end
 
@@ -53,14 +80,6 @@ function verdict.unknown(a, b)
         :format(bounds(a, b), sim.label)
 end
 
--- Whether most of a time was measured on this machine, the rest being a card's model; nil: there is
--- no such model, or it is not known.
-local function measured(f)
-    if not sim.card or sim.host or not f.kind then return end
-    if f.kind == "measured" then return true end
-    return f.device and 2 * f.device < f.time
-end
-
 -- Whose times these are, where it is the processor that stands in for a device.
 local function stands_in(a, b)
     local kind = ((a.kind or "") .. (b.kind or "")):match "CPU%-backed[^,]*, not a GPU's"
@@ -74,10 +93,11 @@ local function assumed(f) return sim.card and sim.host and f.host and 2 * f.host
 --- them, with host, ops, device, kind and modelled, where they are known.
 function verdict.pays(a, b)
     local how, ratio = verdict.of(a, b)
-    local here, there = measured(a), measured(b)
-    if here ~= nil and there ~= nil and here ~= there then
-        return ("no verdict: of %s and %s one is mostly measured on this machine's CPU, the other \z
-            modelled (%s)"):format(ms(a.time), ms(b.time), sim.label)
+    if predicted(a, b) and (how == "faster" or how == "slower") then
+        local pays = how == "faster" and ("pay: %.2f times as fast"):format(ratio)
+            or ("lose: it takes %.2f times as long"):format(1 / ratio)
+        return ("predicted to %s, %s, not %s; %s"):format(pays, ms(b.time), ms(a.time),
+            verdict.prediction())
     end
     if how == "at least" then return verdict.unknown(a, b) .. reason(a, b) end
     if how == "faster" and (assumed(a) or assumed(b)) then
@@ -92,8 +112,8 @@ function verdict.pays(a, b)
         return ("loses here: it takes %.2f times as long%s"):format(1 / ratio, stands_in(a, b)) ..
             reason(a, b)
     end
-    return ("no clear difference here: %s, not %s, within 5 %% or their spread"):format(ms(b.time),
-        ms(a.time))
+    return ("no clear difference here: %s, not %s, within %.0f %% or their spread"):format(
+        ms(b.time), ms(a.time), 100 * (least(a, b) - 1))
 end
 
 --- Prints what follows from a list of {name, a, b}, by say(text); what nothing follows from, once.
@@ -130,9 +150,23 @@ local function disturbed(rows)
     return list
 end
 
+--- Prints by which of CUDA's drivers linalg.svd was computed last, where the device is such a one.
+function verdict.method(device)
+    local _, used
+    if device:find "^cuda" then _, used = cuda.svd_driver() end
+    if used then print(("linalg.svd on %s: by %s (cuda.svd_driver)"):format(device, used)) end
+end
+
 --- From which size on rows of one batch count {size =, verdict =, cpu =, total =} are faster, as
---- text that names the device; cpu and total are the times that a verdict is from.
+--- text that names the device; cpu and total are the times that a verdict is from. Where one of them
+--- is predicted, all that follows is.
 function verdict.crossover(rows, device)
+    for _, row in ipairs(rows) do
+        if row.cpu and row.total and predicted(row.cpu, row.total) then
+            device = "predicted: " .. device
+            break
+        end
+    end
     local all = table.move(rows, 1, #rows, 1, {})
     table.sort(all, function(a, b) return a.size < b.size end)
     local faster, last = {}, 0 -- last: how many of the largest are faster, all of them

@@ -28,7 +28,8 @@ peak, and which lines and ops hold it. A script that catches an error for lack o
   --limit N          lines of those that hold the peak; 10
   --max-events N     record no more; 4194304
 What a card's libraries take for themselves is not in the peak: nobody measured it.
-The exit status is the script's, or 1 where the run does not fit in any of the cards.
+The exit status is the script's, or 1 where the run does not fit in any of the cards, of which
+--card names one.
 ]], { ["--card"] = keys, ["--limit"] = 1, ["--max-events"] = 1 })
 
 local function size(n)
@@ -53,10 +54,11 @@ local function lack(it)
         it.file and (" at %s:%d"):format(it.file, it.line) or "", size(it.asked), size(it.in_use))
 end
 
--- Lines of the cards asked for, and whether the run fits in one of them. ended: the script ran to
--- its end, so that the peak is known.
+-- Lines of the cards asked for, whether the run fits in one of them, and the key of the largest in
+-- which it does not; nil: of none. ended: the script ran to its end, so that the peak is known.
 local function card_rows(peak, ended, key)
     local rows, fits, lacks = { { "card", "memory", "peak of it", "" } }, false, {}
+    local lacking
     for _, it in ipairs(grow()) do lacks[it.memory] = it end
     for _, card in ipairs(cards) do
         if not key or key == card.key then
@@ -65,11 +67,12 @@ local function card_rows(peak, ended, key)
                 or ended and ("fits, %s left"):format(size(card.memory - peak))
                 or "unknown: the script ended early"
             fits = fits or not it and ended
+            lacking = it and card.key or lacking
             rows[#rows + 1] = { card.name, size(card.memory),
                 ("%.1f %%"):format(100 * peak / card.memory), verdict }
         end
     end
-    return rows, fits
+    return rows, fits, lacking
 end
 
 local function owner_rows(memory, device, limit)
@@ -96,13 +99,17 @@ local function deliver(prof, ended, given)
         command.say 'the script put nothing on the device (expected one that uses "gpu" or "sim")'
         return false
     end
-    local rows, fits = card_rows(most.peak, ended, given["--card"])
+    local rows, fits, lacking = card_rows(most.peak, ended, given["--card"])
     io.stderr:write(("peak: %s on %s%s\n"):format(size(most.peak), most.device,
             ended and "" or ", up to where the script ended"),
         "modelled: counted on sim, in blocks as the allocator rounds them; what a card's context, \z
         library\nhandles and workspaces take is not in it, as nobody measured it\n\n",
         fit.columns(rows, { false, true, true }), "\n\n",
         fit.columns(owner_rows(memory, most.device, given["--limit"] or 10), { true }), "\n")
+    if fits and lacking then
+        command.say("the exit status is 0, as it fits in some; --card %s asks for that card alone",
+            lacking)
+    end
     if prof.dropped > 0 then
         command.say("%d events were dropped at --max-events: the peak may be higher", prof.dropped)
     end

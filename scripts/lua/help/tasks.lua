@@ -103,7 +103,8 @@ custom loss (see mse_loss, cross_entropy, backward)
     --> 0.0
 batch size (see data.Loader, gpush fit, profile.whatif, gradient accumulation)
     data.Loader{set, batch = 64}. Larger ones keep a device busier; gpush fit script.lua says
-    whether they fit in a card's memory, prof:whatif{batch = {64, 128}} what a run would take.
+    whether they fit in each card's memory (--card t4: in that one's), prof:whatif{batch = {64,
+    128}} what a run would take.
 split data (see data.random_split, data.Subset)
     data.random_split(set, {0.8, 0.2}) gives the parts, for training and testing, one by one.
 pretrained model (see safetensors, checkpoint.load, freeze layers)

@@ -90,7 +90,8 @@ end
 -- hint says which.
 local function has_dim(name, args)
     local ops = package.loaded.gpush and package.loaded.gpush.ops(true)
-    local sig = ops and ops[name] and ops[name].sig or ""
+    local op = ops and (ops[name] or ops[name:match "^(.+)_$"]) -- or in place
+    local sig = op and op.sig or ""
     return args:find "^%(.*%d" and (sig:find "%f[%w]dim" or name == "size") and true
 end
 

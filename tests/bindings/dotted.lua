@@ -81,6 +81,7 @@ w = ones(3, { requires_grad = true });
 for call, right in pairs {
     ["x.sum()"] = "x:sum()",
     ["x.sum(1)"] = "x:sum(…)",
+    ["x.scatter_(1, x, 1.0)"] = "x:scatter_(…)", -- as scatter, whose first dim it is, too
     ['x.to("cpu")'] = 'x:to("cpu")',
     ["x.matmul(y)"] = "x:matmul(y)",
     ["x.add_(y)"] = "x:add_(y)",

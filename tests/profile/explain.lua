@@ -68,7 +68,8 @@ for word, card in pairs { to = "copy H2D", copy = "copy H2D", shape = "nonzero",
     ["npy.save"] = "save", ["item: .."] = "log", ["item: math.floor"] = "number",
     ["item: topk"] = "option", ["copy: add"] = "arrival", equal = "equal", allclose = "equal",
     copy_ = "copy_", dropout = "option", ["alloc: free"] = "allocation",
-    ["validate: scatter_reduce's second derivative"] = "create_graph", ["item: for"] = "option" } do
+    ["validate: scatter_reduce's second derivative"] = "create_graph", ["item: for"] = "option",
+    ["wait: to"] = "copy H2D", ["wait: full queue"] = "queue" } do
     t.is(meant[word] or sync.explain(word, nil, { print = false, run = false }).card, card, word)
 end
 t.ok(explain("copy", "sim", { print = false }).text:find "Others of that name: copy D2H, strided, ",

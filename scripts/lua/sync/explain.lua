@@ -36,8 +36,10 @@ local function is_op(name)
 end
 
 -- The cards that a cause means, the best first: a card's name ("copy H2D"), what a warning or a
--- table calls the wait ("to", "copy: to"), or its reason ("copy"). The prompt's echo prints.
+-- table calls the wait ("to", "copy: to", "wait: to"), or its reason ("copy"). The prompt's echo
+-- prints.
 local function find(cause)
+    cause = cause:gsub("^wait: ", ""):gsub("^full queue$", "queue") -- as a profile's table has it
     local reason, call = cause:match "^(%l+): *(.+)$"
     call = call or cause
     local ways = {

@@ -138,7 +138,8 @@ for _, batch in ipairs(opt.batches) do
         batch, verdict.crossover(own, device .. (modelled and ", " .. sim.label or ""))), "")
 end
 if modelled then
-    say(("(%s: with another processor the crossover is elsewhere)"):format(verdict.prediction()), "")
+    say(("(%s: with another processor the crossover is elsewhere)"):format(
+        verdict.prediction()), "")
 elseif device:find "^sim" then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

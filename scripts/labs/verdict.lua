@@ -1,6 +1,6 @@
--- Conclusions that labs may draw from times: only differences beyond their spread. What follows from
--- a time that was measured here and one that is modelled is predicted: it counts beyond what the
--- model is off by.
+-- Conclusions that labs may draw from times: only differences beyond their spread. What follows
+-- from a time that was measured here and one that is modelled is predicted: it counts beyond what
+-- the model is off by.
 local verdict = {}
 
 local LEAST = 1.05 -- a smaller ratio does not count, however quiet the machine was
@@ -34,9 +34,9 @@ end
 local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 
---- How b compares with a, each {time =, spread =, min =, at_least =, kind =, device =} in seconds as
---- timeit returns them: "faster", "slower", "unclear" where their ranges meet, or "at least" where one of the
---- times is a bound of a modelled card, from which nothing follows; and their ratio, a over b.
+--- How b compares with a, each {time =, spread =, min =, at_least =, kind =, device =} in seconds
+--- as timeit returns them: "faster", "slower", "unclear" where their ranges meet, or "at least"
+--- where one of the times is a bound of a modelled card, from which nothing follows; and their ratio, a over b.
 function verdict.of(a, b)
     local ratio = a.time / b.time
     if a.at_least or b.at_least then return "at least", ratio end
@@ -158,8 +158,8 @@ function verdict.method(device)
 end
 
 --- From which size on rows of one batch count {size =, verdict =, cpu =, total =} are faster, as
---- text that names the device; cpu and total are the times that a verdict is from. Where one of them
---- is predicted, all that follows is.
+--- text that names the device; cpu and total are the times that a verdict is from. Where one of
+--- them is predicted, all that follows is.
 function verdict.crossover(rows, device)
     for _, row in ipairs(rows) do
         if row.cpu and row.total and predicted(row.cpu, row.total) then

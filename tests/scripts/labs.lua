@@ -256,7 +256,7 @@ do -- what is said of two ways, by arithmetic
         "verdict: not within what the model is off by")
     backed.time, backed.min = 4e-3, 4e-3
     backed.kind, backed.device = quick.kind, 1e-4
-    starts(verdict.pays(backed, quick), "predicted to pay", "verdict: where the CPU has most of one")
+    starts(verdict.pays(backed, quick), "predicted to pay", "verdict: the CPU has most of one")
     backed.device = 4e-3
     t.ok(verdict.pays(backed, quick):find "^pays here: 4.00 times", "verdict: but of two models")
     local bound = "no verdict: nobody measured linalg.svd on a card like this (modelled T4); the \z

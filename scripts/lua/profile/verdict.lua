@@ -318,15 +318,15 @@ local ANY <const> = {
     launches = "launch less: a graph of CUDA or HIP replays launches at once, fewer and larger \z
         kernels are launched less often (if it is PyTorch, torch.compile does either); or larger \z
         batches",
-    memory = "the driver is asked for memory in each step: keep what is allocated, or take it from \z
-        a pool (cudaMallocAsync, hipMallocAsync); pin memory once, not in the loop",
+    memory = "the driver is asked for memory in each step: keep what is allocated, or take it \z
+        from a pool (cudaMallocAsync, hipMallocAsync); pin memory once, not in the loop",
     delays = "short delays are each launch's own: graphs, or fewer and larger kernels; a long one \z
-        waited for what is not on the record, as earlier work or another process's is: synchronize \z
-        before it begins, and nvidia-smi or rocm-smi says what else runs there",
+        waited for what is not on the record, as earlier work or another process's is: \z
+        synchronize before it begins, and nvidia-smi or rocm-smi says what else runs there",
     kernels = "make them cheaper: 16 bits where products and convolutions are in 32, one kernel \z
         for several elementwise ones, a smaller model or input",
-    copies = "keep data on the device, or copy beside kernels: from pinned memory, asynchronously, \z
-        on another stream",
+    copies = "keep data on the device, or copy beside kernels: from pinned memory, \z
+        asynchronously, on another stream",
     collectives = "compute beside them, on another stream; or communicate less often",
     cpu = "move their data to the device, or the work to other threads" }
 local BY_WRITER <const> = {

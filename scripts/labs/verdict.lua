@@ -36,7 +36,8 @@ local function high(f) return f.time + f.spread end
 
 --- How b compares with a, each {time =, spread =, min =, at_least =, kind =, device =} in seconds
 --- as timeit returns them: "faster", "slower", "unclear" where their ranges meet, or "at least"
---- where one of the times is a bound of a modelled card, from which nothing follows; and their ratio, a over b.
+--- where one of the times is a bound of a modelled card, from which nothing follows; and their
+--- ratio, a over b.
 function verdict.of(a, b)
     local ratio = a.time / b.time
     if a.at_least or b.at_least then return "at least", ratio end

@@ -20,7 +20,7 @@ taskset -c "$cpu" "$gpush" profile --save spin.prof spin.lua 2>/dev/null
 kill "$loop"
 out=$("$gpush" analyze spin.prof)
 [[ $out =~ dominated.*"measured while the processors were loaded: for "([0-9]+)" ms a thread had work but none" ]] &&
-    ((BASH_REMATCH[1] >= 50 && BASH_REMATCH[1] <= 290))
+    ((BASH_REMATCH[1] >= 50))
 tap_ok $? "the verdict of a saved profile says that other work was on the processor" "said: $out"
 loaded=${BASH_REMATCH[1]}
 out=$("$gpush" -e "p = profile.load 'spin.prof'; print(p:whatif{host = 0.5}.accuracy)" 2>&1)

@@ -190,7 +190,7 @@ if not io.open(recorder) then
     command.say("cannot record: %s is missing; gpush doctor says how to bring it back", recorder)
     return false
 end
-require "registry"["gpush.program"] = table.move(args, at, #args, 1, {}) -- for the page's title
+require "registry"["gpush.recorded"] = table.move(args, at, #args, 1, {}) -- for the page's title
 local line = program(given, args, at)
 if not line then return false end
 -- The program may go to another folder, so that the path must be a whole one.

@@ -289,7 +289,7 @@ end
 
 -- What was profiled: the program, where it is known, else a trace's file.
 local function title_of(prof, files)
-    local recorded = rawget(registry, "gpush.program")
+    local recorded = rawget(registry, "gpush.recorded")
     if recorded then return text(words_of(recorded)) end
     local loaded = prof.how and source_of(prof):match "^Loaded from (.-), "
     if loaded then return text((loaded:gsub(" %(it is cut .*", ""))) end

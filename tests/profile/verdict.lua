@@ -200,7 +200,8 @@ g.sim.card, g.sim.host = "h200", 8e-6
 local numbers = g.ones(64, { device = "sim" })
 
 -- Before the first op, and after the last, is no loop.
-local function pass_1_ms() local stop = g.clock() + 1e-3 while g.clock() < stop do end end
+local clock = debug.getregistry()["gpush.clock"] -- no word about what is queued
+local function pass_1_ms() local stop = clock() + 1e-3 while clock() < stop do end end
 for where, run in pairs {
     ["the start, before "] = function() pass_1_ms() return numbers + 1 end,
     ["the end, after "] = function() local y = numbers + 1 pass_1_ms() return y end,
@@ -264,7 +265,7 @@ t.ok(not tostring(saved):find "or more", "which is all", tostring(saved))
 -- The device is busy all the time: the wait at the end is worth nothing.
 p = run(function()
     local y = x
-    for _ = 1, 100 do y = y:matmul(x) end
+    for _ = 1, 10 do y = y:matmul(x) end
     y:sum():item()
 end)
 v = p:verdict()

@@ -3,18 +3,6 @@
 . "${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/support/record.sh"
 with_torch
 export OMP_NUM_THREADS=1
-cat >ends.py <<'E2'
-from model import *
-import signal
-for i in range(30):
-    step()
-    if i == 11: exec(sys.argv[1])
-E2
-ends() { # CODE STATUS NAME
-    record ends.py "$1"
-    tap_is "$status" "$2" "$3"
-    says "recorded steps 11 to 12" "$3: the record is kept"
-}
 ends 'os._exit(5)' 5 "os._exit"
 ends 'raise ValueError("mine")' 1 "an exception"
 says 'ValueError: mine' "which is shown"

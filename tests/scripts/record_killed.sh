@@ -3,18 +3,6 @@
 . "${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/support/record.sh"
 with_torch
 export OMP_NUM_THREADS=1
-cat >ends.py <<'E2'
-from model import *
-import signal
-for i in range(30):
-    step()
-    if i == 11: exec(sys.argv[1])
-E2
-ends() { # CODE STATUS NAME
-    record ends.py "$1"
-    tap_is "$status" "$2" "$3"
-    says "recorded steps 11 to 12" "$3: the record is kept"
-}
 # Once the program is in its second recorded step, sends it to gpush alone, which passes it on.
 to_gpush() { # SIGNAL STATUS
     ends "os.kill(os.getppid(), $1); time.sleep(30)" "$2" "signal $1 to gpush alone"

@@ -90,7 +90,7 @@ got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"}) x:sum():item
 [[ $(grep -c -- '^-- sim:0 [0-9.]* [KM]iB, host .*, devices .*, [01] waits\? (.*)$' <<<"$got") = 2 &&
     $got == *", 1 wait (CPU-backed, not a GPU's)"$'\n'*', 0 waits (measured)'$'\n'4 ]]
 tap_ok $? ":status: memory in use, times and waits of that line, until it is off" "$got"
-got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\nfor i = 1, 200 do y = x:matmul(x) end\n!sleep 0.5')
+got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\nfor i = 1, 30 do y = x:matmul(x) end\n!sleep 0.5')
 [[ $(grep -E 'host ([5-9][0-9][0-9]\.[0-9]+ m|[0-9.]+ )s' <<<"$got") == *'devices '[1-9]* ]]
 tap_ok $? "work that a device does between two lines counts for the second" "$got"
 echo 'got = {...}; return #arg, arg[1]' >file.lua

@@ -64,10 +64,11 @@ local function describe(v)
 end
 
 -- Calls that do not return: an error after ten seconds, of which a busy machine may take most.
+local clock = debug.getregistry()["gpush.clock"] -- no word about what is queued
 local function limited(fn, ...)
-    local stop = g.clock() + 10
+    local stop = clock() + 10
     debug.sethook(function()
-        if g.clock() > stop then error("audit:1: it does not return: local '" .. "'", 0) end
+        if clock() > stop then error("audit:1: it does not return: local '" .. "'", 0) end
     end, "", 1000000)
     local out = table.pack(pcall(fn, ...))
     debug.sethook()

@@ -193,16 +193,17 @@ function H.run(seed, n, note)
     local refused, slowest, longest = 0, "", 0
     local print = print
     _G.print = function() end
+    local clock = debug.getregistry()["gpush.clock"] -- no word about what is queued
     for i = 1, n do
         local f = one_of(functions)
         local made, args = pcall(arguments, f) -- an earlier call's error may come here, at a copy
         if not made then args = { n = 0 } end
         if note then note(("%d %s"):format(i, f.name)) end
-        local t0 = g.clock()
+        local t0 = clock()
         local fn = LARGE[f.name] and function() error "too large" end or f.fn
         local ok = pcall(function() use(fn(table.unpack(args, 1, args.n))) end)
         if not ok then refused = refused + 1 end
-        local took = g.clock() - t0
+        local took = clock() - t0
         if took > longest then longest, slowest = took, f.name end
         if random(50) == 1 then pcall(g.synchronize) end
     end

@@ -33,4 +33,19 @@ def step():
     optimizer.zero_grad(); loss.backward(); optimizer.step()
     return loss.item()
 E2
+    # Runs the code of its argument within the second recorded step.
+    cat >ends.py <<'E2'
+from model import *
+import signal
+for i in range(30):
+    step()
+    if i == 11: exec(sys.argv[1])
+E2
+}
+
+# ends CODE STATUS NAME: CODE within the second recorded step ends the program with STATUS, and the record is kept.
+ends() {
+    record ends.py "$1"
+    tap_is "$status" "$2" "$3"
+    says "recorded steps 11 to 12" "$3: the record is kept"
 }

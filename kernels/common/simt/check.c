@@ -322,17 +322,21 @@ static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsign
                        .time = r->time};
 }
 
+/* The bytes of the mask in the word of p, which the area has. */
+static inline void check_word(gp_runner *r, gp_area *a, const char *p, unsigned mask, bool write,
+                              bool atomic, const void *pc) {
+    gp_access new = access_now(r, r->check, mask, atomic, pc);
+    if (write) write_cell(r, r->check, a, gp_word_at(a, p), new);
+    else read_cell(r, r->check, a, gp_word_at(a, p), new);
+}
+
 static void word_range(const char *p, unsigned long size, bool write, bool atomic, const void *pc) {
     gp_runner *r = now;
-    gp_check *c = r->check;
-    gp_area *a = allowed(r, c, p, size, write, pc);
+    gp_area *a = allowed(r, r->check, p, size, write, pc);
     if (!a) return;
     for (const char *end = p + size; p < end;) {
         unsigned in = (uintptr_t)p & 3, n = (unsigned)(end - p < 4 - in ? end - p : 4 - in);
-        gp_word *cell = gp_word_at(a, p);
-        gp_access new = access_now(r, c, ((1u << n) - 1) << in, atomic, pc);
-        if (write) write_cell(r, c, a, cell, new);
-        else read_cell(r, c, a, cell, new);
+        check_word(r, a, p, ((1u << n) - 1) << in, write, atomic, pc);
         p += n;
     }
 }
@@ -347,19 +351,14 @@ void gp_check_atomic(void *p, unsigned long size, const void *pc) {
     word_range(p, size, true, true, pc);
 }
 
-void gp_check_read4_at(const void *p, const void *pc) {
+/* An aligned word, as most accesses are. */
+static inline void one_word(const char *p, bool write, const void *pc) {
     gp_runner *r = now;
-    gp_check *c = r->check;
-    gp_area *a = allowed(r, c, p, 4, false, pc);
-    if (a) read_cell(r, c, a, gp_word_at(a, p), access_now(r, c, 15, false, pc));
+    gp_area *a = allowed(r, r->check, p, 4, write, pc);
+    if (a) check_word(r, a, p, 15, write, false, pc);
 }
 
-void gp_check_write4_at(void *p, const void *pc) {
-    gp_runner *r = now;
-    gp_check *c = r->check;
-    gp_area *a = allowed(r, c, p, 4, true, pc);
-    if (a) write_cell(r, c, a, gp_word_at(a, p), access_now(r, c, 15, false, pc));
-}
-
-void gp_check_read4(const void *p) { gp_check_read4_at(p, __builtin_return_address(0)); }
-void gp_check_write4(void *p) { gp_check_write4_at(p, __builtin_return_address(0)); }
+void gp_check_read4_at(const void *p, const void *pc) { one_word(p, false, pc); }
+void gp_check_write4_at(void *p, const void *pc) { one_word(p, true, pc); }
+void gp_check_read4(const void *p) { one_word(p, false, __builtin_return_address(0)); }
+void gp_check_write4(void *p) { one_word(p, true, __builtin_return_address(0)); }

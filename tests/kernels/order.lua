@@ -445,10 +445,11 @@ for k = 1, 2 do long_sorting(k) end
 many_threads()
 sizes_of_lines("cpu")
 for k = 1, 2 do long_lines(k) end
+many_distinct("cpu", 1)
 for _, dev in ipairs {"cpu", "sim"} do
     sorting(dev)
     distinct(dev)
-    for k = 1, 2 do many_distinct(dev, k) end
+    many_distinct(dev, 2)
     extremes(dev)
     scans(dev)
     moves(dev)

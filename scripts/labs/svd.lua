@@ -14,8 +14,8 @@
 --      svd_live looks for the size from which on the device is.
 --
 -- Where there is no GPU sim stands in for a card, whose times are modelled,
--- beside the CPU's, which are measured: what follows from both is predicted, and
--- counts beyond what the model is off by. --card none shows sim as it is.
+-- beside the CPU's, which are measured: of these two there is no ratio. --card
+-- none shows sim as it is.
 --
 --   gpush lab svd [--device gpu|cpu|sim|cuda] [--card h200] [--size 128]
 --     [--image FILE.png]

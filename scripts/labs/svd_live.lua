@@ -13,11 +13,10 @@
 --      is worth nothing if it is wrong.
 -- On a terminal the table is redrawn while it is measured, round by round; on a
 -- pipe each row is printed once. Where there is no GPU sim stands in for a card,
--- whose times are modelled, beside the CPU's, which are measured: what follows
--- from both is predicted, and counts beyond what the model is off by. Where nobody
--- measured the card's SVD its times are bounds, "at least", from which nothing
--- follows. With --card none the device is the CPU itself: the figures show the
--- machinery, not a graphics card.
+-- whose times are modelled, beside the CPU's, which are measured: of these two
+-- there is no ratio, "mixed", and no crossover. Where nobody measured the card's
+-- SVD its times are bounds, "at least". With --card none the device is the CPU
+-- itself: the figures show the machinery, not a graphics card.
 --
 --   gpush lab svd_live [--device gpu|cpu|sim|cuda] [--card h200]
 --     [--sizes 16,32,64,128,256] [--batches 1,8] [--rounds 3]
@@ -88,8 +87,7 @@ local head = layout:format("size", "batch", "cpu", "device", "copy in", "compute
     "ratio", "residual", "")
 
 local function text(row)
-    local ratio = row.verdict == "at least" and "-" -- none of bounds
-        or row.ratio and ("%.2f"):format(row.ratio) or "."
+    local ratio = row.ratio and ("%.2f"):format(row.ratio) or row.verdict and "-" or "."
     local residual = row.residual and ("%.1e"):format(row.residual) or "."
     return layout:format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
         ms(row.compute), ms(row.copy_out), ratio, residual,
@@ -137,9 +135,6 @@ for _, batch in ipairs(opt.batches) do
     say(("crossover: batch %d, copies included: %s"):format(
         batch, verdict.crossover(own, device .. (modelled and ", " .. sim.label or ""))), "")
 end
-if modelled then
-    say(("(%s: with another processor the crossover is elsewhere)"):format(
-        verdict.prediction()), "")
-elseif device:find "^sim" then
+if device:find "^sim" and not modelled then
     print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
 end

@@ -1,13 +1,8 @@
--- Conclusions that labs may draw from times: only differences beyond their spread. What follows
--- from a time that was measured here and one that is modelled is predicted: it counts beyond what
--- the model is off by.
+-- Conclusions that labs may draw from times: only differences beyond their spread, and none of a
+-- time that was measured here and one that is modelled.
 local verdict = {}
 
 local LEAST = 1.05 -- a smaller ratio does not count, however quiet the machine was
-
--- How far off modelled times were, as text, and the least ratio that counts beside them.
-local off = debug.getregistry()["gpush.replay"].accuracy(nil, "card")
-local LEAST_PREDICTED = 1 + tonumber(off:match "within (%d+) %%") / 100
 
 -- Whether most of a time was measured on this machine, the rest being a card's model; nil: there is
 -- no such model, or it is not known.
@@ -18,16 +13,9 @@ local function measured(f)
 end
 
 -- Whether one is measured and the other modelled.
-local function predicted(a, b)
+local function mixed(a, b)
     local here, there = measured(a), measured(b)
     return here ~= nil and there ~= nil and here ~= there
-end
-local function least(a, b) return predicted(a, b) and LEAST_PREDICTED or LEAST end
-
---- Of which kind what follows from such times is.
-function verdict.prediction()
-    return ("one is measured on this machine's CPU, the other modelled (%s; %s)"):format(sim.label,
-        off)
 end
 
 -- The range of times: its lower end is at least the shortest one measured.
@@ -35,14 +23,15 @@ local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 
 --- How b compares with a, each {time =, spread =, min =, at_least =, kind =, device =} in seconds
---- as timeit returns them: "faster", "slower", "unclear" where their ranges meet, or "at least"
---- where one of the times is a bound of a modelled card, from which nothing follows; and their
---- ratio, a over b.
+--- as timeit returns them: "faster", "slower", "unclear" where their ranges meet; and their ratio,
+--- a over b. Nothing follows and there is no ratio where one of the times is a bound of a modelled
+--- card, "at least", or where one is measured here and the other modelled, "mixed".
 function verdict.of(a, b)
+    if a.at_least or b.at_least then return "at least" end
+    if mixed(a, b) then return "mixed" end
     local ratio = a.time / b.time
-    if a.at_least or b.at_least then return "at least", ratio end
-    if ratio >= least(a, b) and low(a) > high(b) then return "faster", ratio end
-    if ratio <= 1 / least(a, b) and high(a) < low(b) then return "slower", ratio end
+    if ratio >= LEAST and low(a) > high(b) then return "faster", ratio end
+    if ratio <= 1 / LEAST and high(a) < low(b) then return "slower", ratio end
     return "unclear", ratio
 end
 
@@ -94,11 +83,9 @@ local function assumed(f) return sim.card and sim.host and f.host and 2 * f.host
 --- them, with host, ops, device, kind and modelled, where they are known.
 function verdict.pays(a, b)
     local how, ratio = verdict.of(a, b)
-    if predicted(a, b) and (how == "faster" or how == "slower") then
-        local pays = how == "faster" and ("pay: %.2f times as fast"):format(ratio)
-            or ("lose: it takes %.2f times as long"):format(1 / ratio)
-        return ("predicted to %s, %s, not %s; %s"):format(pays, ms(b.time), ms(a.time),
-            verdict.prediction())
+    if how == "mixed" then
+        return ("no verdict: of %s and %s one is mostly measured on this machine's CPU, the other \z
+            modelled (%s)"):format(ms(a.time), ms(b.time), sim.label)
     end
     if how == "at least" then return verdict.unknown(a, b) .. reason(a, b) end
     if how == "faster" and (assumed(a) or assumed(b)) then
@@ -113,8 +100,8 @@ function verdict.pays(a, b)
         return ("loses here: it takes %.2f times as long%s"):format(1 / ratio, stands_in(a, b)) ..
             reason(a, b)
     end
-    return ("no clear difference here: %s, not %s, within %.0f %% or their spread"):format(
-        ms(b.time), ms(a.time), 100 * (least(a, b) - 1))
+    return ("no clear difference here: %s, not %s, within 5 %% or their spread"):format(ms(b.time),
+        ms(a.time))
 end
 
 --- Prints what follows from a list of {name, a, b}, by say(text); what nothing follows from, once.
@@ -159,21 +146,18 @@ function verdict.method(device)
 end
 
 --- From which size on rows of one batch count {size =, verdict =, cpu =, total =} are faster, as
---- text that names the device; cpu and total are the times that a verdict is from. Where one of
---- them is predicted, all that follows is.
+--- text that names the device; cpu and total are the times that a verdict is from.
 function verdict.crossover(rows, device)
-    for _, row in ipairs(rows) do
-        if row.cpu and row.total and predicted(row.cpu, row.total) then
-            device = "predicted: " .. device
-            break
-        end
-    end
     local all = table.move(rows, 1, #rows, 1, {})
     table.sort(all, function(a, b) return a.size < b.size end)
     local faster, last = {}, 0 -- last: how many of the largest are faster, all of them
     local unsure = disturbed(all)
     for i, row in ipairs(all) do
         if row.verdict == "at least" then return verdict.unknown(row.cpu or {}, row.total or {}) end
+        if row.verdict == "mixed" then
+            return ("no verdict: the cpu's times are measured here, the device's are not (%s)")
+                :format(device)
+        end
         local is = row.verdict == "faster" and not unsure[row]
         last = is and last + 1 or 0
         if is then faster[#faster + 1] = row end

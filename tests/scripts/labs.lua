@@ -137,7 +137,7 @@ has(out, "size%s+batch%s+cpu%s+device%s+copy in%s+compute%s+copy out%s+ratio%s+r
     "svd_live: columns")
 local rows, worst = 0, 0
 for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
-    out:gmatch("\n%s+(%d+)%s+(%d+)" .. ("%s+([%d.]+)"):rep(6) .. "%s+(%S+)") do
+    out:gmatch("\n%s+(%d+)%s+(%d+)" .. ("%s+([%d.]+)"):rep(5) .. "%s+([%d.-]+)%s+(%S+)") do
     rows = rows + 1
     worst = math.max(worst, tonumber(residual))
     t.close(tonumber(total), copy_in + compute + copy_out, 0.002,
@@ -173,13 +173,11 @@ local function follows(out, device)
     t.ok(next(verdicts) and not wrong, "svd_live: the conclusion follows from the rows on " ..
         device .. (wrong and ": " .. wrong or ""))
 end
-follows(out, "sim")
 has(out, "on sim:0 %(modelled H200, host as measured%)", "svd_live: the device is a modelled card")
 has(out, "\ncpu: measured here; device, .*: modelled\n", "svd_live: measured and modelled apart")
-has(out, "copies included:%s+predicted:%s+sim:0,%s+modelled%s+H200%s+is",
-    "svd_live: what follows from both is predicted")
-has(out, "modelled%s+%(modelled%s+H200;.-single%s+ops'%s+times.-within%s+%d+%s+%%,",
-    "svd_live: and how far off such are")
+has(out, "copies included:%s+no%s+verdict:%s+the%s+cpu's%s+times%s+are%s+measured%s+here",
+    "svd_live: no crossover of measured and modelled")
+has(out, "\n +4 +1[%d. ]+ %- +%S+  mixed", "svd_live: and no ratio")
 out = lab("svd_live", "--device sim --card t4 --sizes 4 --batches 1")
 has(out, "\n +4 +1[%d. ]+ %- +%S+  at least", "svd_live: no ratio of a bound")
 out = lab("fork_wait", "--device sim --card none --models 2 --time 2 --batch 1 --channels 4")
@@ -237,26 +235,13 @@ do -- what is said of two ways, by arithmetic
         "loses here: it takes 4.00 times as long (CPU-backed, not a GPU's)" },
         "verdict: of sim without a card it says whose times they are")
     gpush.sim.card = "t4"
-    local off = io.open(root .. "/profile/replay/accuracy.def"):read "a":match
-        "ACCURACY%(card, *%d+, [%d.]+, ([%d.]+)%)"
-    off = math.ceil(tonumber(off)) -- 9 of 10 were within that, %
-    local mixed = "one is measured on this machine's CPU, the other modelled (modelled T4; 9 of \z
-        10 single ops' times on a card (no whole program's was compared) were within " .. off
+    local mixed = "no verdict: of 4.000 ms and 1.000 ms one is mostly measured on this \z
+        machine's CPU, the other modelled (modelled T4)"
     backed.kind, quick.kind, quick.device = "measured", "modelled T4, host as measured", 1e-3
-    local function starts(text, with, what) t.is(text:sub(1, #with), with, what) end
-    starts(verdict.pays(backed, quick), "predicted to pay: 4.00 times as fast, 1.000 ms, not \z
-        4.000 ms; " .. mixed, "verdict: of measured and modelled it is predicted")
-    starts(verdict.pays(quick, backed), "predicted to lose: it takes 4.00 times as long, 4.000 \z
-        ms, not 1.000 ms; " .. mixed, "verdict: the other way, too")
-    backed.time = 1e-3 * (1 + (off - 1) / 100)
-    backed.min = backed.time
-    t.is({ verdict.of(backed, quick), verdict.of(quick, backed),
-        (verdict.pays(backed, quick):match "within %d+ %%") },
-        { "unclear", "unclear", "within " .. off .. " %" },
-        "verdict: not within what the model is off by")
-    backed.time, backed.min = 4e-3, 4e-3
+    t.is(verdict.pays(backed, quick), mixed, "verdict: no ratio of measured and modelled")
+    t.is(table.pack(verdict.of(quick, backed)), { "mixed", n = 1 }, "verdict: the other way, too")
     backed.kind, backed.device = quick.kind, 1e-4
-    starts(verdict.pays(backed, quick), "predicted to pay", "verdict: the CPU has most of one")
+    t.is(verdict.pays(backed, quick), mixed, "verdict: nor where the CPU has most of one")
     backed.device = 4e-3
     t.ok(verdict.pays(backed, quick):find "^pays here: 4.00 times", "verdict: but of two models")
     local bound = "no verdict: nobody measured linalg.svd on a card like this (modelled T4); the \z

@@ -60,7 +60,7 @@ _gpush() {
                 ;;
             fit) _gpush_options '--card --limit --max-events' '' && return ;;
             lab)
-                ((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp --help' -- "$cur")
+                ((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W 'gathernd find_the_wait masked_loss seven_tips fork_wait my_kernel svd svd_live digits ddp --help' -- "$cur")
                 return
                 ;;
             record)

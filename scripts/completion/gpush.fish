@@ -95,7 +95,7 @@ __gpush_option sync budget 'fail where there are more waits' ''
 __gpush_option sync skip 'begin after that many steps of an optimizer' ''
 __gpush_option sync quiet 'print only what fails'
 complete -c gpush -n '__fish_seen_subcommand_from kernel' -f -a install
-complete -c gpush -n '__fish_seen_subcommand_from lab' -f -a 'gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp'
+complete -c gpush -n '__fish_seen_subcommand_from lab' -f -a 'gathernd find_the_wait masked_loss seven_tips fork_wait my_kernel svd svd_live digits ddp'
 functions -e __gpush_option
 
 complete -c gpush -n "$none" -s e -x -d 'run a string'

@@ -122,7 +122,7 @@ if [[ ${words[2]} == sync ]]; then
     return
 fi
 if [[ ${words[2]} == lab ]]; then
-    _arguments -S '2:lab:(gathernd find_the_wait masked_loss seven_tips fork_wait svd svd_live digits ddp)' '(- *)'{-h,--help}'[show the options]' '*:argument:_files'
+    _arguments -S '2:lab:(gathernd find_the_wait masked_loss seven_tips fork_wait my_kernel svd svd_live digits ddp)' '(- *)'{-h,--help}'[show the options]' '*:argument:_files'
     return
 fi
 if [[ ${words[2]} == run ]]; then

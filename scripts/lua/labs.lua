@@ -11,6 +11,7 @@ M.list = {
     { "masked_loss", "a loss that waits four times a step, and three changes" },
     { "seven_tips", "workers, pinned memory, item(), 16 bits …: which pay here" },
     { "fork_wait", "layers beside one another on several streams" },
+    { "my_kernel", "a kernel of your own in CUDA C, checked and counted without a card" },
     { "svd", "singular values through the CPU, and on the device" },
     { "svd_live", "from which size on the device is faster than the CPU" },
     { "digits", "a training run with loader, schedule and checkpoints" },

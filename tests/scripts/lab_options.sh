@@ -33,6 +33,7 @@ find_the_wait --steps 0
 masked_loss --steps 0
 seven_tips --steps -1
 fork_wait --models 0
+my_kernel --size 0
 svd --size 0
 svd_live --rounds 0
 digits --epochs 0

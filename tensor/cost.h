@@ -83,13 +83,14 @@ typedef enum gp_factorization {
  *   resampled a is 1 for the gradient
  *   matrices  argument a holds matrices that the method b (gp_factorization) factorizes
  *   fourier   half of a transform of complex numbers where a is 1; of pairs where b is 1
- *   program   the steps of a fused program */
+ *   program   the steps of a fused program
+ *   launched  a kernel of the user's: bytes that were counted, else each tensor once */
 typedef void gp_cost_fn(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost);
 gp_cost_fn gp_cost_nothing, gp_cost_moves, gp_cost_makes, gp_cost_lists, gp_cost_checks,
     gp_cost_along, gp_cost_product, gp_cost_conv, gp_cost_windows, gp_cost_windows_grad,
     gp_cost_attention, gp_cost_layers, gp_cost_picked, gp_cost_written, gp_cost_sorted,
     gp_cost_selected, gp_cost_searched, gp_cost_resampled, gp_cost_matrices, gp_cost_fourier,
-    gp_cost_program;
+    gp_cost_program, gp_cost_launched;
 
 /* The family of an op: of views and functions none. */
 gp_family gp_op_family(const gp_op *op);

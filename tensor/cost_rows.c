@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/device/card/model.h"
 #include "tensor/cost.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/finite.h"
@@ -23,6 +24,14 @@ void gp_cost_nothing(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) 
     (void)c, (void)rule;
     cost->bytes = 0;
     cost->passes = 0;
+}
+
+void gp_cost_launched(const gp_call *c, const gp_cost_rule *rule, gp_cost *cost) {
+    (void)rule;
+    double counted = gp_model_least(c->id);
+    cost->bytes = counted;
+    for (int i = 1; i <= 2 && counted == 0; i++)
+        for (int k = 0; k < c->arg[i].n; k++) cost->bytes += gp_cost_bytes(c->arg[i].arrays[k]);
 }
 
 /* Elements of tensor number `which` among the arguments, 0 where there are fewer. */

@@ -48,12 +48,13 @@ end
 warp("neighbours", "y[t] = x[t];", { 3, "read x", requests = 1, lanes = 32, sectors = 4, least = 4,
     stride = 4, size = 4 }, { 3, "write y", requests = 1, sectors = 4 },
     { moved = 256, least = 256, accesses = 64, blocks = 1, threads = 32 })
-warp("every second element", "y[t] = x[2 * t];", { 3, "read x", sectors = 8, least = 4, stride = 8 })
+warp("every second element", "y[t] = x[2 * t];",
+    { 3, "read x", sectors = 8, least = 4, stride = 8 })
 warp("every eighth", "y[t] = x[8 * t];", { 3, "read x", sectors = 32, least = 4, stride = 32 })
 warp("off by one", "y[t] = x[t + 1];", { 3, "read x", sectors = 5, least = 4 })
 warp("backwards", "y[t] = x[31 - t];", { 3, "read x", sectors = 4, least = 4, stride = -4 })
 warp("one element for all", "y[t] = x[7];", { 3, "read x", sectors = 1, least = 1, stride = 0 })
-warp("turned round by seven", "y[t] = x[7 * t % 32];", { 3, "read x", sectors = 4, least = 4 })
+warp("seven apart, modulo 32", "y[t] = x[7 * t % 32];", { 3, "read x", sectors = 4, least = 4 })
 warp("bytes", "y[t] = ((const char *)x)[t];", { 3, "read x", sectors = 1, least = 1, size = 1 })
 warp("doubles", "y[t] = ((const double *)x)[t];", { 3, "read x", sectors = 8, least = 8, size = 8 })
 warp("four at once", "float4 v = ((const float4 *)x)[t];\ny[t] = v.x + v.y + v.z + v.w;",
@@ -73,7 +74,8 @@ local function shared(name, type, n, index, ...)
     warp(name, ("__shared__ %s s[%d];\nfor (int i = t; i < %d; i += 32) s[i] = i;\n" ..
         "__syncthreads();\ny[t] = s[%s];"):format(type, n, n, index), ...)
 end
-shared("neighbours in shared memory", "float", 64, "t", { 6, "read s", requests = 1, conflicts = 0 },
+shared("neighbours in shared memory", "float", 64, "t",
+    { 6, "read s", requests = 1, conflicts = 0 },
     { 4, "write s", requests = 2, conflicts = 0 }, { passes = 3, barriers = 1, moved = 128 })
 shared("two ways", "float", 64, "2 * t", { 6, "read s", conflicts = 1 }, { passes = 4 })
 shared("four ways", "float", 128, "4 * t", { 6, "read s", conflicts = 3 })
@@ -135,7 +137,8 @@ warp("each turn pairs its own lanes",
     "float v = 0;\nfor (int i = 0; i < 4; i++)\nif ((t + i) % 4 == 0) v += x[t];\ny[t] = v;",
     { 5, "read x", requests = 4, lanes = 32, sectors = 16 }, { 6, "write y", requests = 1 },
     { branches = 4 })
-warp("a loop that lanes leave", "float v = 0;\nfor (int i = 0; i < 8; i++) {\nif (i == t) break;\n" ..
+warp("a loop that lanes leave",
+    "float v = 0;\nfor (int i = 0; i < 8; i++) {\nif (i == t) break;\n" ..
     "v += x[i];\n}\ny[t] = v;", { 6, "read x", requests = 8, lanes = 24 * 8 + 28 },
     { 8, "write y", requests = 1, lanes = 32 }, { branches = 8 })
 warp("three ways of a switch", "switch (t % 3) {\ncase 0: y[t] = x[0]; break;\n" ..
@@ -191,9 +194,11 @@ local has_cxx <close> = io.popen "command -v g++"
 if has_cxx:read "a":find "/" then
     counted("a template", [[
 template <class T> __device__ T twice(const T &x) { return x + x; }
-template <class T> __global__ void k(const T *x, T *y) { y[threadIdx.x] = twice(x[threadIdx.x]); }]],
+template <class T> __global__ void k(const T *x, T *y) {
+    y[threadIdx.x] = twice(x[threadIdx.x]);
+}]],
         function(k) return k:counts(1, 32, f32(32), f32(32)) end,
-        { 1, "read x", requests = 1, sectors = 4 }, { 2, "write y", requests = 1, sectors = 4 })
+        { 1, "read x", requests = 1, sectors = 4 }, { 3, "write y", requests = 1, sectors = 4 })
 end
 
 -- ---- random indices ----

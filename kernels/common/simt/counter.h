@@ -19,10 +19,10 @@ typedef struct gp_lockstep {
     unsigned waiting; /* lanes that have stopped at a branch */
     unsigned group;   /* lanes that were let go together */
     uint32_t depth[GP_SIMT_WARP];
-    const char *place[GP_SIMT_WARP];   /* where a lane stopped, and how deep in calls */
-    const char *compare[GP_SIMT_WARP]; /* its last comparison */
-    uint32_t behind;                   /* steps since all lanes were at one place */
-    gp_request *request;               /* of the group, in order */
+    const char *position[GP_SIMT_WARP]; /* where a lane stopped, and how deep in calls */
+    const char *compare[GP_SIMT_WARP];  /* its last comparison */
+    uint32_t behind;                    /* steps since all lanes were at one position */
+    gp_request *request;                /* of the group, in order */
     int n, capacity;
     int cursor[GP_SIMT_WARP]; /* by lane: its next one */
 } gp_lockstep;
@@ -57,8 +57,9 @@ bool gp_count_end(gp_runner *r, gp_simt_counts *to);
 void gp_count_free(gp_counter *c); /* NULL is fine */
 /* A block begins: all its threads are about to run. */
 void gp_count_block(gp_runner *r);
-/* A thread stops, at a barrier, at a function of its warp, or at its end, which is that place. */
-void gp_count_stops(gp_runner *r, int thread, const void *place);
+/* A thread stops, at a barrier, at a function of its warp, or at its end, which is that position.
+ */
+void gp_count_stops(gp_runner *r, int thread, const void *position);
 /* One that had stopped goes on. */
 void gp_count_goes(gp_runner *r, int thread);
 /* What a counted kernel calls besides. */
@@ -74,7 +75,7 @@ void gp_count_compare(const void *pc);
 
 /* Adds what the request needs to the row of its line and array. */
 void gp_tally_request(gp_runner *r, const gp_request *q);
-/* Lanes of a warp have parted at that place; or a block has met at a barrier of that line. */
+/* Lanes of a warp have parted at that position; or a block has met at a barrier of that line. */
 void gp_tally_branch(gp_runner *r, const void *pc);
 void gp_tally_barrier(gp_runner *r, int line);
 

@@ -16,13 +16,13 @@ static _Thread_local gp_runner *now; /* whose counted launch runs on this thread
 
 /* ---- lockstep ---- */
 
-/* Lanes of a group that did not stop at one place have parted where they last compared. */
+/* Lanes of a group that did not stop at one position have parted where they last compared. */
 static void note_parted(gp_runner *r, const gp_lockstep *w) {
     if (!w->group) return;
     int first = __builtin_ctz(w->group);
     for (unsigned m = w->group & (w->group - 1); m; m &= m - 1) {
         int lane = __builtin_ctz(m);
-        if (w->place[lane] == w->place[first] && w->depth[lane] == w->depth[first]) continue;
+        if (w->position[lane] == w->position[first] && w->depth[lane] == w->depth[first]) continue;
         gp_tally_branch(r, w->compare[first]);
         return;
     }
@@ -35,17 +35,17 @@ static unsigned choose(gp_lockstep *w) {
     bool last = w->behind % PATIENCE >= PATIENCE - TURN;
     unsigned chosen = 0;
     uint32_t depth = 0;
-    const char *place = NULL;
+    const char *position = NULL;
     for (unsigned m = w->waiting; m; m &= m - 1) {
         int lane = __builtin_ctz(m);
         uint32_t d = w->depth[lane];
-        const char *p = w->place[lane];
-        if (chosen && d == depth && p == place) {
+        const char *p = w->position[lane];
+        if (chosen && d == depth && p == position) {
             chosen |= 1u << lane;
             continue;
         }
-        bool before = d != depth ? d > depth : p < place;
-        if (!chosen || before != last) chosen = 1u << lane, depth = d, place = p;
+        bool before = d != depth ? d > depth : p < position;
+        if (!chosen || before != last) chosen = 1u << lane, depth = d, position = p;
     }
     w->behind = chosen == w->waiting ? 0 : w->behind + 1;
     return chosen;
@@ -62,15 +62,17 @@ static void step(gp_runner *r, gp_lockstep *w, int base) {
     for (unsigned m = w->group; m; m &= m - 1) r->of[base + __builtin_ctz(m)]->state = GP_RUNNING;
 }
 
-static void stop(gp_runner *r, int thread, uint32_t depth, const void *place) {
+static void stop(gp_runner *r, int thread, uint32_t depth, const void *position) {
     gp_lockstep *w = &r->counter->warp[thread / GP_SIMT_WARP];
     int lane = thread % GP_SIMT_WARP;
-    w->depth[lane] = depth, w->place[lane] = place;
+    w->depth[lane] = depth, w->position[lane] = position;
     w->running &= ~(1u << lane);
     if (!w->running) step(r, w, thread - lane);
 }
 
-void gp_count_stops(gp_runner *r, int thread, const void *place) { stop(r, thread, 0, place); }
+void gp_count_stops(gp_runner *r, int thread, const void *position) {
+    stop(r, thread, 0, position);
+}
 
 void gp_count_goes(gp_runner *r, int thread) {
     gp_lockstep *w = &r->counter->warp[thread / GP_SIMT_WARP];

@@ -29,7 +29,7 @@ typedef struct gp_count_row {
     uint64_t sectors, least;  /* that requests need; that their bytes need where they are packed */
     uint64_t conflicts;       /* passes over shared memory that banks add */
     int64_t stride;           /* bytes from a lane's access to that of the next one, at first; */
-    uint64_t pairs, even;     /* of so many neighbours so many had it */
+    uint64_t pairs, even;     /* neighbours, and those of them that had it */
 } gp_count_row;
 
 typedef struct gp_simt_counts {

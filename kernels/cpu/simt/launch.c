@@ -1,7 +1,9 @@
 /* Runs a kernel of the user's on the pool's threads. */
 #include "kernels/common/simt/simt.h"
 #include "kernels/cpu/runtime/kernel.h"
+#include "tensor/device/card/model.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void loop(int64_t n, int64_t grain, gp_simt_body body, void *ctx) {
@@ -10,6 +12,24 @@ static void loop(int64_t n, int64_t grain, gp_simt_body body, void *ctx) {
 
 static gp_uint3 three(const int64_t *v) {
     return (gp_uint3){(unsigned)v[0], (unsigned)v[1], (unsigned)v[2]};
+}
+
+/* Tells the card that is modelled what the launch has asked of it: all bytes of its sectors, as if
+ * no cache had them; a pass over shared memory takes a multiprocessor a cycle, in which it does 128
+ * operations at least. */
+static void tell_card(const gp_call *c, const gp_simt_kernel *k) {
+    enum { A_PASS = 128 };
+    gp_simt_counts n;
+    if (!gp_model_card() || strcmp(c->stream->dev->vt->kind, "sim") != 0) return;
+    if (!gp_simt_last_counts(k, &n)) return;
+    free(n.row);
+    gp_cost cost = {.bytes = (double)n.moved,
+                    .ops = (double)n.passes * A_PASS,
+                    .passes = 1,
+                    .unit = GP_UNIT_VECTOR,
+                    .dtype = GP_f32,
+                    .family = GP_FAMILY_elementwise};
+    gp_model_counted(c->id, &cost, (double)n.least);
 }
 
 /* Of a launch: grid, block, bytes of shared memory, the arguments that are numbers, as bits, and
@@ -39,5 +59,7 @@ bool CPU(kernel_launch)(const gp_call *c) {
         int read = gp_simt_constant(gp_simt_module_of(l.kernel), i);
         l.value[l.nglobals] = c->arg[1 + read].arrays[at[read]++]->data;
     }
-    return gp_simt_run(&l, loop);
+    bool ok = gp_simt_run(&l, loop);
+    if (ok) tell_card(c, l.kernel);
+    return ok;
 }

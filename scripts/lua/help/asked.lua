@@ -42,7 +42,7 @@ sim: gpu card without simulate fake emulate none
 memory: oom out leak usage vram peak gpu full
 cuda.memory_summary: oom out vram
 cuda.module: rawmodule template constant several kernels
-cuda.kernel: own custom kernel cuda c write rawkernel numba race bounds check sanitizer thread block coalescing bank conflict counts
+cuda.kernel: own custom kernel cuda c write rawkernel numba race bounds check sanitizer thread bank
 gpush fit: memory oom out vram fit enough large big model gpu
 empty_cache: memory oom free release cache vram
 --card: gpu card without simulate h100 a100 t4 modelled

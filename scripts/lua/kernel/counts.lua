@@ -3,7 +3,7 @@
 -- sums and advice; printed as a table. The numbers come from kernels/common/simt/counts.c.
 
 local KINDS <const> = { read = 1, write = 2, atomic = 3, barrier = 4, branch = 5 }
--- Twice as many as that are worth a sentence.
+-- More than what is needed, by that factor, is worth another sentence.
 local ENOUGH <const> = 2
 
 -- 4096 as "4,096".

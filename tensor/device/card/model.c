@@ -274,6 +274,26 @@ static void defer_by(const gp_cost *cost) {
     if (deferred_ns > LONG) compute();
 }
 
+/* ---- kernels that are counted ---- */
+
+static uint64_t counted_id; /* written by the player's thread, before its queue is finished */
+static gp_cost counted_cost;
+static double counted_least;
+
+void gp_model_counted(uint64_t id, const gp_cost *cost, double least) {
+    counted_id = id, counted_cost = *cost, counted_least = least;
+}
+
+double gp_model_least(uint64_t id) { return counted_id == id ? counted_least : 0; }
+
+/* The time of a kernel of the user's, which is queued: it runs now, as what it costs is known only
+ * once it has. With the lock held. */
+static gp_card_time time_once_run(const gp_call *c, gp_card_time otherwise) {
+    if (c->op->cost.fn != gp_cost_launched) return otherwise;
+    compute();
+    return counted_id == c->id ? gp_card_kernel(&card, &counted_cost) : otherwise;
+}
+
 /* Queues c's kernel, while the clock stands still. What fails is found by a later wait, as on a
  * card. False with a message when out of memory. */
 static bool launch(gp_stream *s, gp_call *c) {
@@ -286,6 +306,7 @@ static bool launch(gp_stream *s, gp_call *c) {
     gp_queue_play(player, s);
     bool ok = gp_queue_launch(player, c);
     defer_by(&cost);
+    if (ok) time = time_once_run(c, time);
     if (time.at_least) note_bound(gp_op_id(c->op));
     if (ok)
         add(s, &(gp_lane_item){.kind = GP_LANE_KERNEL,

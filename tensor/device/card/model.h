@@ -29,6 +29,11 @@ void gp_model_set_loader(uint64_t ns);
 uint64_t gp_model_loader(void);
 /* "modelled H200", or NULL: what is shown of a modelled card is labelled so. Static. */
 const char *gp_model_label(void);
+/* The kernel of the call with that id, which runs for the card now, has counted what it asks of it:
+ * its time is by that cost, and not by its row's. least: bytes that it has to move. */
+void gp_model_counted(uint64_t id, const gp_cost *cost, double least);
+/* That number of bytes, of the call with that id, if it was the last one; else 0. */
+double gp_model_least(uint64_t id);
 /* The same with what the host's time is: "modelled H200, host 8 us an op". Writes at most n bytes
  * and returns buf; "" where no card is modelled. */
 char *gp_model_text(char *buf, size_t n);

@@ -222,7 +222,10 @@ local function walk(v, path, ops, classes, help)
     local names, seen = {}, {}
     local _ = path ~= "" and debug.getmetatable(v) and v.Nothing -- loads what waits for its use
     local function add(k) if not seen[k] then names[#names + 1], seen[k] = k, true end end
-    for k in next, v do if type(k) == "string" and not k:find "^_" then add(k) end end
+    local behind = (debug.getmetatable(v) or {}).__index -- settings, as of cuda
+    for _, t in ipairs { v, type(behind) == "table" and behind or nil } do
+        for k in next, t do if type(k) == "string" and not k:find "^_" then add(k) end end
+    end
     for _, class in ipairs(classes) do
         local last = class:match("^" .. path:gsub("%.", "%%.") .. "([%w_]+)$")
         if last and path ~= "" then add(last) end

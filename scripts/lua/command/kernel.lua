@@ -29,8 +29,8 @@ end
 if words[1] then return require "kernelspec" (command, given) end
 if not given["--connection"] then return command.refuse "--connection needs a file" end
 if not registry["gpush.notebooks"] then
-    command.say "gpush kernel is left out of this build: CMake's option GPUSH_NOTEBOOK=ON brings it, \z
-        where libzmq is"
+    command.say "gpush kernel is left out of this build: CMake's option GPUSH_NOTEBOOK=ON brings \z
+        it, where libzmq is"
     return false
 end
 registry["gpush.kernel"] = given["--connection"]

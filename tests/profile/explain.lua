@@ -74,6 +74,21 @@ for word, card in pairs { to = "copy H2D", copy = "copy H2D", shape = "nonzero",
 end
 t.ok(explain("copy", "sim", { print = false }).text:find "Others of that name: copy D2H, strided, ",
     "a word of several cards names the others")
+
+-- The causes of a verdict, by their labels, and their names, which may be those of waits, too.
+local function read(path)
+    local f <close> = assert(io.open((os.getenv "GPUSH_ROOT" or ".") .. path))
+    return f:read "a"
+end
+local causes = 0
+for name, label in read "/profile/replay/cause.def":gmatch '\nCAUSE%((%w+), +"([^"]+)"' do
+    causes = causes + 1
+    t.is(sync.explain(label, nil, { print = false }).card, name, label)
+    t.ok(pcall(sync.explain, name, nil, { print = false, run = false }), name)
+end
+t.is(causes, 12, "all causes were read")
+t.ok(explain("the loader", "sim", { print = false }).text:find "DataLoader's num_workers",
+    "with what to do, also in PyTorch")
 t.error(function() explain "nonsense" end, "sync.explain: no cause 'nonsense'; there are item, ",
     "an unknown one")
 t.done()

@@ -207,13 +207,29 @@ static const char *copies_advice(const gp_prof *p, const gp_rec *most) {
     return text[gp_copy_direction(most->name)][p->foreign];
 }
 
-/* The label and the advice of a cause; that of waits is the advice of the line that waited most. */
-static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_worth *w) {
-    static const char *const text[][3] = {
+/* By cause: its label, what to do about it, and what in PyTorch. */
+static const char *const cause_text[][3] = {
 #define CAUSE(name, label, advice, torch) {label, advice, torch},
 #include "profile/replay/cause.def"
-    };
-    const char *advice = text[cause][p->foreign ? 2 : 1];
+};
+
+/* () -> list of {cause, label, advice, torch}. */
+static int l_causes(lua_State *L) {
+    lua_createtable(L, GP_CAUSES, 0);
+    for (int cause = 0; cause < GP_CAUSES; cause++) {
+        lua_createtable(L, 0, 4);
+        set_text(L, "cause", gp_cause_name((gp_cause)cause));
+        set_text(L, "label", cause_text[cause][0]);
+        set_text(L, "advice", cause_text[cause][1]);
+        set_text(L, "torch", cause_text[cause][2]);
+        lua_rawseti(L, -2, cause + 1);
+    }
+    return 1;
+}
+
+/* The label and the advice of a cause; that of waits is the advice of the line that waited most. */
+static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_worth *w) {
+    const char *advice = cause_text[cause][p->foreign ? 2 : 1];
     if (cause == GP_CAUSE_waits && w->most && *wait_advice(p, w->most))
         advice = wait_advice(p, w->most);
     if (cause == GP_CAUSE_copies && w->most && copies_advice(p, w->most))
@@ -226,7 +242,7 @@ static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_w
     lua_pushboolean(L, cause == GP_CAUSE_waits && w->most && may_save_more(p, w->most));
     lua_setfield(L, -2, "more");
     set_text(L, "cause", gp_cause_name(cause));
-    set_text(L, "label", text[cause][0]);
+    set_text(L, "label", cause_text[cause][0]);
     set_text(L, "advice", advice);
 }
 
@@ -317,13 +333,10 @@ static int l_accuracy(lua_State *L) {
 }
 
 void gp_lua_set_replay(lua_State *L) {
-    static const luaL_Reg lists[] = {{"savings", l_savings},
-                                     {"critical_path", l_critical_path},
-                                     {"idle", l_idle},
-                                     {"verdict", l_verdict},
-                                     {"accuracy", l_accuracy},
-                                     {"job", l_job},
-                                     {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"savings", l_savings}, {"critical_path", l_critical_path},
+                                     {"idle", l_idle},       {"verdict", l_verdict},
+                                     {"causes", l_causes},   {"accuracy", l_accuracy},
+                                     {"job", l_job},         {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
 }

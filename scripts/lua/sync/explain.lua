@@ -59,10 +59,6 @@ local function find(cause)
         end
         if #found > 0 then return table.unpack(found) end
     end
-    local there = {}
-    for i, card in ipairs(cards) do there[i] = card[1] end
-    error(("sync.explain: no cause '%s'; there are %s"):format(cause,
-        table.concat(there, ", ")), 0)
 end
 
 -- Prints the paragraphs, or returns them in `found`.
@@ -156,6 +152,22 @@ if not cause then
         table.unpack(list))
 end
 
+-- A cause of prof:verdict(), by its name or as its table has it.
+local function cause_of_verdict()
+    for _, row in ipairs(registry["gpush.replay"].causes()) do
+        if row.cause == cause or row.label == cause or row.label == "the " .. cause then
+            return row
+        end
+    end
+end
+
+local row = not find(cause) and cause_of_verdict()
+if row then
+    return give({ card = row.cause }, row.label .. ": a cause in a verdict. Its worth is what the \z
+        run would take less without it, as a replay of the record predicts.",
+        "What to do: " .. row.advice .. ".", "In PyTorch: " .. row.torch .. ".")
+end
+
 -- "Others of that name: copy D2H, strided."
 local function others(...)
     local list = {}
@@ -164,6 +176,12 @@ local function others(...)
 end
 
 local card = find(cause)
+if not card then
+    local there = {}
+    for i, known in ipairs(cards) do there[i] = known[1] end
+    error(("sync.explain: no cause '%s'; there are %s"):format(cause,
+        table.concat(there, ", ")), 0)
+end
 local more = others(select(2, find(cause)))
 local title = card[2]:gsub("^(%w+): %1$", "%1") .. ": " .. card[3]
 if not card.waits then return give({ card = card[1] }, title .. more) end

@@ -114,8 +114,7 @@ void gp_object_begin_trial(void) { trial = true; }
  * bits than GCC's, and than its own in another loop: where it makes a maximum of a choice, both
  * zeros are the same. */
 static bool find_compiler(bool cxx, char path[PATH_MAX], struct stat *st, const char **why) {
-    static const char *const all[2][2] = {{"gcc", "cc"}, {"g++", "c++"}};
-    const char *const *names = all[cxx];
+    static const char *const names[2][2] = {{"gcc", "cc"}, {"g++", "c++"}};
 #ifdef __clang__
     *why = "this gpush was compiled by clang, and only GCC's gives the same bits in every loop";
     return false;
@@ -126,7 +125,7 @@ static bool find_compiler(bool cxx, char path[PATH_MAX], struct stat *st, const 
         for (size_t n; list && *list; list += n + (list[n] == ':')) {
             n = strcspn(list, ":");
             if (*list != '/' || n > PATH_MAX - 8) continue;
-            snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, names[i]);
+            snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, names[cxx][i]);
             if (!access(path, X_OK) && !stat(path, st) && S_ISREG(st->st_mode)) return true;
         }
     }

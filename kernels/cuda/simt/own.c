@@ -146,7 +146,8 @@ bool gp_cuda_prepare(gp_device *dev, gp_card_kernel *k, gp_card_info *info) {
     if (!gp_device_alive(dev, "cuda.kernel")) return false;
     pthread_mutex_lock(&k->text->lock);
     gp_own_form *f = form_of(k->text);
-    bool ok = f ? make_ready(f, k->text, dev, &info->log) : gp_fail("out of memory");
+    bool ok = f && make_ready(f, k->text, dev, &info->log);
+    if (!f) gp_fail("out of memory");
     if (ok) {
         const gp_module_kernel *m = &f->on[dev->slot].kernel[k->index];
         info->registers = m->registers, info->local = m->local;

@@ -144,6 +144,7 @@ ok(resident() - before < 64, "and fill no memory", f"{resident() - before} MiB m
 k.reply(about)
 requests = [k.ask("execute_request", {"code": f"{i}"}) for i in range(200)]
 same([k.reply(r)["status"] for r in requests], ["ok"] * 200, "200 cells at once")
+k.published(requests[-1])
 
 # A front end that subscribes and reads nothing holds the kernel up for a while, not without end.
 slow = context.socket(zmq.SUB)
@@ -152,7 +153,9 @@ slow.connect(f"tcp://127.0.0.1:{k.client.get_connection_info()['iopub_port']}")
 slow.subscribe(b"")
 slow.poll(1000 * PATIENCE)
 began = time.monotonic()
-out = k.run("for i = 1, 400 do io.write(('z'):rep(65000)) notebook.display(i) end")[1]
+about = k.ask("execute_request", {"code": "for i = 1, 400 do io.write(('z'):rep(65000)) notebook.display(i) end"})
+out = k.published(about) # before the reply: else this client reads nothing, too
+k.reply(about)
 same(sum(1 for t, _ in out if t == "display_data"), 400, "others get everything while one reads nothing")
 ok(resident() - before < 200, "which fills no memory", f"{resident() - before} MiB more")
 slow.close(0)

@@ -7,6 +7,7 @@
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/show/waves.h"
+#include "tensor/base/env.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/card/clock.h"
 #include "tensor/device/card/model.h"
@@ -203,7 +204,7 @@ void gp_track_watch(gp_track *t) {
 
 void gp_prof_note_starved(gp_prof *p) {
     gp_track *const lists[] = {p->host, p->workers};
-    if (!p->processors) return;
+    if (!p->processors || gp_env_is(GP_ENV_GPUSH_LOADED, "0")) return;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const gp_track *t = lists[i]; t; t = t->next) {
             uint64_t now = t->thread ? gp_ready_of(t->thread) : 0;

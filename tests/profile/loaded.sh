@@ -4,6 +4,7 @@ root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 gpush=${GPUSH_BUILD:-$root/build/default}/gpush
 . "$root/tests/support/tap.sh"
 cd "$HOME" || exit 1
+unset GPUSH_LOADED
 cpu=$(taskset -pc $$ 2>/dev/null | sed 's/.*: *\([0-9]*\).*/\1/')
 [ -n "$cpu" ] && read -r _ _ _ 2>/dev/null </proc/thread-self/schedstat ||
     tap_skip_all "no taskset here, or a system that does not count the time"

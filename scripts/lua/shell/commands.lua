@@ -400,7 +400,7 @@ local magics = { timeit = "timeit", time = "time", prun = "prof", lprun = "prof"
     pylab = "nothing to set: plot draws here", load_ext = "nothing to load: it is all here",
     pdb = "after an error there is :debug", paste = "paste the text: it is one block",
     cpaste = "paste the text: it is one block", reset = "leave with Ctrl-D and start again",
-    env = 'os.getenv "NAME" reads a variable', pip = "nothing is installed from the prompt",
+    env = "os.getenv reads a variable", pip = "nothing is installed from the prompt",
     conda = "nothing is installed from the prompt",
     config = "~/.config/gpush/startup.lua has settings" }
 

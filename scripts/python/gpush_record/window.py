@@ -150,7 +150,8 @@ class Window:
         self.own.window = None
         try:
             self.waited = self.without_processor()
-            if self.waited:  # which gpush analyze says beside what is predicted from the record
+            # gpush analyze says it beside what is predicted from the record.
+            if self.waited and os.environ.get("GPUSH_LOADED") != "0":
                 self.profile.add_metadata_json("gpush_starved_ns", str(self.waited[1]))
             self.profile.stop()
             self.done(self.profile if self.recording else None, self.recorded())

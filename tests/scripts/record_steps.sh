@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # gpush record: what counts as a step, of optimizers and of a module's calls.
 . "${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/support/record_steps.sh"
+unset GPUSH_LOADED
 
 # ---- a processor that others have ----
 # Steps of 30 ms of computing, beside a loop on the same processor: of the time about half is the loop's.

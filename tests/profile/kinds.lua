@@ -191,6 +191,7 @@ local WRITERS <const> = {
     ["scripts/lua/profile/export.lua"] = "csv, json, markdown",
     ["scripts/lua/fit.lua"] = "formats for others",
     ["scripts/lua/shell/commands.lua"] = "tests/shell/session.sh",
+    ["scripts/lua/shell/kernel/console.lua"] = "a cell's time: measured",
     ["scripts/lua/profile/usage.lua"] = "sync, waits, devices, queues",
     ["scripts/lua/profile/verdict.lua"] = "verdict", ["scripts/lua/profile/late.lua"] = "verdict",
     ["scripts/lua/profile/causes.lua"] = "verdict",

@@ -63,6 +63,15 @@ static bool add(gp_simt_kernel *k) {
     return fits || gp_fail("cuda.kernel: a program may have %d kernels", MOST);
 }
 
+static gp_simt_module *modules; /* by the lock */
+
+static gp_simt_module *keep(gp_simt_module *m) {
+    gp_lock(&lock);
+    m->next = modules, modules = m;
+    gp_unlock(&lock);
+    return m;
+}
+
 /* ---- building ---- */
 
 static bool has(const gp_simt_text *t, const char *word) { return strstr(t->text, word); }
@@ -161,7 +170,8 @@ gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome) {
     m->counted = t->counted;
     m->nglobals = t->nglobals, m->constants = t->constants;
     pthread_mutex_init(&m->lock, NULL);
-    if ((m->object = compile(t, outcome)) && open_module(m)) return *outcome = GP_SIMT_BUILT, m;
+    if ((m->object = compile(t, outcome)) && open_module(m))
+        return *outcome = GP_SIMT_BUILT, keep(m);
     gp_object_free(m->object);
     free(m->lines.row);
     free(m->symbols.row);
@@ -203,7 +213,7 @@ gp_simt_module *gp_simt_card(const gp_simt_text *t, int nkernels, const char *co
         return free(m), gp_fail_null("out of memory");
     m->file = t->file, m->line = t->line;
     m->nglobals = t->nglobals, m->constants = t->constants;
-    return m;
+    return keep(m);
 }
 
 struct gp_card_kernel *gp_simt_card_of(gp_simt_kernel *k) {

@@ -11,7 +11,8 @@
 #include "tensor/ops/simt.h"
 
 struct gp_simt_module {
-    const char *file; /* as in gp_simt_text */
+    gp_simt_module *next; /* of all: they last to the program's end, as kernels do */
+    const char *file;     /* as in gp_simt_text */
     int line;
     bool checked, counted;
     gp_object *object;

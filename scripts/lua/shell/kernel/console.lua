@@ -21,8 +21,8 @@ local function status(seconds, number)
     for _, name in ipairs(gpush.devices()) do
         held[#held + 1] = ("%s %.1f MiB"):format(name, gpush.memory(name).in_use / (1 << 20))
     end
-    return ("-- cell %d has run for %.1f s, %d wait%s in the ledger, %s"):format(number, seconds, n,
-        n == 1 and "" or "s", table.concat(held, ", "))
+    return ("-- cell %d has run for %.1f s (measured), %d wait%s in the ledger, %s"):format(number,
+        seconds, n, n == 1 and "" or "s", table.concat(held, ", "))
 end
 
 -- What a command prints.

@@ -78,6 +78,7 @@ local function measure(row)
         end
     end
     row.verdict, row.ratio = verdict.of(row.cpu, row.total)
+    if modelled and row.verdict ~= "at least" then row.verdict, row.ratio = "mixed", nil end
 end
 
 local function ms(figures) return figures and ("%.3f"):format(figures.time * 1e3) or "." end

@@ -1,22 +1,27 @@
--- Lab: a kernel of your own. A transpose in CUDA C, from the first idea to one that a card likes,
--- checked and counted on the processor: no card is needed, a C compiler is (package gcc).
+-- Lab: a kernel of your own. A transpose in CUDA C, from the first idea to one
+-- that a card likes, checked and counted on the processor: no card is needed, a C
+-- compiler is (package gcc).
 --
 -- What to look at
---   1. the naive kernel is right, and its counts say what it costs: a warp writes 32 elements into
---      32 sectors of 32 bytes, where 4 would hold them; the line below the table says why;
---   2. a tile in shared memory turns these writes round, and two bugs come with it: a barrier that
---      is not there, and a row that is one too far. Each message names line, block, thread,
---      element, and of a race the other access. Neither has written anything. Lines of
---      the tile count from its __global__;
---   3. mended, the tile's columns meet in one bank of shared memory; one more column spreads them;
---   4. the profile's column "Roofline": the share of what the card's memory could do, with only the
---      bytes that have to move. Times are by the counts, as if no cache helped.
+--   1. the naive kernel is right, and its counts say what it costs: a warp writes
+--      32 elements into 32 sectors of 32 bytes, where 4 would hold them; the line
+--      below the table says why;
+--   2. a tile in shared memory turns these writes round, and two bugs come with
+--      it: a barrier that is not there, and a row that is one too far. Each message
+--      names line, block, thread, element, and of a race the other access. Neither
+--      has written anything. Lines of the tile count from its __global__;
+--   3. mended, the tile's columns meet in one bank of shared memory; one more
+--      column spreads them;
+--   4. the profile's column "Roofline": the share of what the card's memory could
+--      do, with only the bytes that have to move. Times are by the counts, as if no
+--      cache helped.
 -- Then change a kernel below: threads of 16 x 16, say, or a tile of 34 columns.
 --
--- The counts are the same on every machine. Times are modelled, of a card that sim stands in for;
--- with --card none, or --device cpu, there are counts alone.
+-- The counts are the same on every machine. Times are modelled, of a card that sim
+-- stands in for; with --card none, or --device cpu, there are counts alone.
 --
---   gpush lab my_kernel [--device sim|cpu] [--card h200] [--host 8e-6] [--size 512]
+--   gpush lab my_kernel [--device sim|cpu] [--card h200] [--host 8e-6]
+--     [--size 512]
 
 local here = arg[0]:match ".*/" or ""
 local options, card = dofile(here .. "options.lua"), dofile(here .. "card.lua")

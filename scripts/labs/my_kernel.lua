@@ -7,14 +7,14 @@
 --      32 elements into 32 sectors of 32 bytes, where 4 would hold them; the line
 --      below the table says why;
 --   2. a tile in shared memory turns these writes round, and two bugs come with
---      it: a barrier that is not there, and a row that is one too far. Each message
---      names line, block, thread, element, and of a race the other access. Neither
---      has written anything. Lines of the tile count from its __global__;
+--      it: a barrier that is not there, and a row that is one too far. Each
+--      message names line, block, thread, element, and of a race the other access.
+--      Neither has written anything. Lines of the tile count from its __global__;
 --   3. mended, the tile's columns meet in one bank of shared memory; one more
 --      column spreads them;
 --   4. the profile's column "Roofline": the share of what the card's memory could
---      do, with only the bytes that have to move. Times are by the counts, as if no
---      cache helped.
+--      do, with only the bytes that have to move. Times are by the counts, as if
+--      no cache helped.
 -- Then change a kernel below: threads of 16 x 16, say, or a tile of 34 columns.
 --
 -- The counts are the same on every machine. Times are modelled, of a card that sim

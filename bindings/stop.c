@@ -57,6 +57,7 @@ void gp_stop_now(void) {
  * own functions is being called while the processor is in it. */
 static uintptr_t string_first, string_last;
 
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* which gives handlers a copy */
 /* Where the interrupted function continues. */
 __attribute__((noreturn)) static void leave_string(void) {
     lua_State *L = running->L;
@@ -66,7 +67,6 @@ __attribute__((noreturn)) static void leave_string(void) {
 }
 
 bool gp_stop_leave_string(void *context) {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* which gives handlers a copy */
     enum { RED_ZONE = 128 }; /* below the stack pointer, which the function may use */
     greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)reg[REG_RIP];
@@ -74,11 +74,13 @@ bool gp_stop_leave_string(void *context) {
     reg[REG_RSP] = ((reg[REG_RSP] - RED_ZONE) & ~(greg_t)15) - 8; /* as after a call */
     reg[REG_RIP] = (greg_t)(uintptr_t)leave_string;
     return true;
+}
 #else
+bool gp_stop_leave_string(void *context) {
     (void)context;
     return false;
-#endif
 }
+#endif
 
 /* In lstrlib.c string.len is the first function, and what opens the library the last. */
 static void find_string_library(lua_State *L) {

@@ -120,7 +120,7 @@ mkdir full.gz
 tap_is "$? $(grep -c '^args' out) $(cat err)" "3 1 gpush profile: profile.save: cannot write ./full.gz: Is a directory" \
     "a file that cannot be written"
 "$gpush" profile nosuch.lua >out 2>err
-tap_is "$? $(grep -c nosuch.lua err) $(wc -l <err)" "1 1 1" "no such script: no profile"
+tap_is "$? $(grep -c nosuch.lua err) $(wc -l <err)" "3 1 1" "no such script: no profile"
 for args in "" "--steps" "--steps x a.lua" "--steps 3-2 a.lua" "--steps 0 a.lua" "--limit 0 a.lua" "--group x a.lua" \
     "--stack-depth 0 a.lua" "--stack-depth 33 a.lua" "--table=3 a.lua" "--nosuch a.lua" "--html"; do
     # shellcheck disable=SC2086 # several arguments

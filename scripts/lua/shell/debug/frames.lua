@@ -55,6 +55,7 @@ end
 function frames.keep(message)
     if frames.evaluating then return registry["gpush.frames"] end
     local short = message:find "out of memory" or message:find "not enough memory"
+        or message:find "interrupted!" -- what was stopped may hold a running profile
     local all, describe, chunks = { message = message }, commands().describe, {}
     all.streams = native.streams()
     for level = 2, 1000 do

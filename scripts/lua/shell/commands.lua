@@ -97,7 +97,7 @@ end)
 
 local describe
 command("dbg", "expr", "a chain of calls step by step: value, times, waits", function(text)
-    local of = { compile = compile, describe = describe, seconds = seconds }
+    local of = { compile = compile, describe = describe, seconds = seconds, waits = waits }
     return require "shell.debug.chain" (text, of)
 end)
 

@@ -37,14 +37,8 @@ local function split(text)
     return at and #steps > 1 and steps or { text }
 end
 
-local function waits()
-    local n = 0
-    for _, line in ipairs(gpush.sync.lines()) do n = n + line.times end
-    return n
-end
-
 -- Runs f(value): its results, host and device seconds with their kind, and its waits.
-local function measured(f, value)
+local function measured(f, value, waits)
     local before, t0 = waits(), native.now()
     native.busy(true)
     local results = table.pack(f(value))
@@ -68,7 +62,7 @@ local function put(step, wide, value, used, commands)
     print(line)
 end
 
--- commands: describe, seconds and compile of commands.lua.
+-- commands: describe, seconds, waits and compile of commands.lua.
 return function(text, commands)
     text = text:match "^%s*(.-)[%s;]*$"
     local _ <close> = setmetatable({}, { __close = function() native.busy(false) end })
@@ -80,7 +74,7 @@ return function(text, commands)
         local f = i == 1 and commands.compile(step, "dbg")
             or assert(load("local _before = ...; local gpush_line_ <close> = nil return"
                 .. BEFORE .. step, "=dbg"))
-        results, used = measured(f, results[1])
+        results, used = measured(f, results[1], commands.waits)
         put(step, wide, results[1], used, commands)
     end
     return table.unpack(results, 1, results.n)

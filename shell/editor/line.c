@@ -112,10 +112,10 @@ static void paste(void) {
  * Escape is a key of its own. */
 static bool move(wchar_t key) {
     if (key <= GP_KEY_PASTE || editor.searching) return false;
+    if ((key == GP_KEY_RIGHT || key == GP_KEY_END) && take_rest(false)) return true;
     size_t cursor;
     const char *text = gp_text_get(&cursor);
     bool more = text[cursor];
-    if ((key == GP_KEY_RIGHT || key == GP_KEY_END) && take_rest(false)) return true;
     gp_picture_erase();
     if (key == GP_KEY_LEFT && cursor) el_cursor(gp_picture.el, -1);
     if ((key == GP_KEY_RIGHT || key == GP_KEY_DELETE) && more) el_cursor(gp_picture.el, 1);

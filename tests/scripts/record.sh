@@ -31,12 +31,16 @@ record
 tap_is "$status|$out" "2|" "no program is a wrong use"
 says "expected a program" "which says so"
 for option in steps skip seconds limit; do
+    case $option in skip) least=0 ;; *) least=1 ;; esac
     for value in '' 0 -1 1e1 0x3 ' 3' 3.0 nan 99999999999999999999; do
+        [ "$value" != "$least" ] || continue
         record --$option "$value" fine.py
         tap_is "$status|$out|${err%%$'\n'*}" \
-            "2||gpush record: --$option: expected an integer of at least 1, got '$value'" "--$option '$value'"
+            "2||gpush record: --$option: expected an integer of at least $least, got '$value'" "--$option '$value'"
     done
 done
+record --skip 0 fine.py
+tap_is "$status|$out" "1|fine" "--skip 0 records from the first step on"
 for option in html save baseline; do
     record --$option '' fine.py
     tap_is "$status|$out|${err%%$'\n'*}" "2||gpush record: --$option: expected a file, got ''" "--$option ''"

@@ -26,6 +26,7 @@ static const struct magic {
     {0, 4, "NVR\0", "a report of Nsight Compute, of kernels alone: " TORCH_WRITES},
     {0, 4, "PK\3\4", "a zip archive, as torch.save writes: unpack it, or name the trace in it"},
     {257, 5, "ustar", "a tar archive: unpack it, and name the traces in it, one for each rank"},
+    {0, 2, "\x1f\x8b", "packed by gzip twice: gzip -dc FILE | gpush analyze -"},
     {0, 4, "\x28\xb5\x2f\xfd", "packed by zstd: zstd -dc FILE | gpush analyze -"},
     {0, 6,
      "\xfd"

@@ -31,8 +31,9 @@ static bool damaged(gp_json *j) {
     int code;
     const char *why = gzerror(j->input->in, &code);
     if (code == Z_ERRNO) why = strerror(errno);
+    if (!strncmp(why, "<fd:", 4) && strstr(why, ": ")) why = strstr(why, ": ") + 2;
     j->failed = true;
-    return gp_fail("profile.load: %s: after %llu unpacked bytes: %s", j->file,
+    return gp_fail("profile.load: %s is damaged after %llu unpacked bytes: %s", j->file,
                    (unsigned long long)j->input->read, why);
 }
 

@@ -171,6 +171,26 @@ void gp_streams_busy(const gp_timeline *t, gp_busy *of) {
     }
 }
 
+uint64_t gp_between_launches(const gp_timeline *t) {
+    enum { SOON = 200000 };
+    uint64_t all = 0, gap = 0, at = t->p->t0;
+    bool script = true, launched = false;
+    for (int i = 0; i < t->nsteps; i++) {
+        const gp_step_at *s = &t->step[i];
+        if (s->kind == GP_STEP_MAKE) continue;
+        if (s->kind == GP_STEP_LAUNCH && gp_rec_runs_on_host(t->command[s->command].rec)) continue;
+        if (script && s->t > at) gap += s->t - at;
+        at = s->kind == GP_STEP_WAIT || s->kind == GP_STEP_TAKE ? s->t1 : s->t;
+        if (s->kind == GP_STEP_OWNER) {
+            script = s->part == GP_HOST_SCRIPT;
+            continue;
+        }
+        if (s->kind == GP_STEP_LAUNCH && launched && gap <= SOON) all += gap;
+        launched = s->kind == GP_STEP_LAUNCH, gap = 0;
+    }
+    return all;
+}
+
 /* ---- what waits cost ---- */
 
 enum { LINES = 64 };

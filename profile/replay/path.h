@@ -45,6 +45,10 @@ typedef struct gp_idle {
 /* False with a message when out of memory. */
 bool gp_idle_times(const gp_timeline *t, gp_idle *idle);
 
+/* The script's time, ns, between launches that follow each other without a wait, and with at most
+ * 200 us of it between them: what a graph, which replays launches, leaves out. */
+uint64_t gp_between_launches(const gp_timeline *t);
+
 /* The time in which a stream ran something, and when that ended last, in ns. */
 typedef struct gp_busy {
     uint64_t ns, end;

@@ -381,8 +381,7 @@ static uint64_t launches(const gp_timeline *t) {
     uint64_t n = 0;
     for (int i = 0; i < t->ncommands; i++) {
         const gp_command *c = &t->command[i];
-        if (!c->host || c->host == last || gp_rec_runs_on_host(c->rec)) continue;
-        last = c->host, n++;
+        if (c->host && c->host != last && !gp_rec_runs_on_host(c->rec)) last = c->host, n++;
     }
     return n;
 }
@@ -408,6 +407,7 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     if (!l.ok) return gp_fail("profile: out of memory");
     v->vague |= t->p->unknown_orders && has_streams(t);
     own.of[GP_CAUSE_launches].times = launches(t);
+    own.of[GP_CAUSE_script].between = gp_between_launches(t);
     if (own.of[GP_CAUSE_loader].times) own.of[GP_CAUSE_loader].times = batches(t);
     v->work += own.work, v->queued += own.queued, v->calls += own.calls,
         v->host += (uint64_t)t->nhost;

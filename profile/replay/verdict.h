@@ -17,6 +17,7 @@
 typedef struct gp_worth {
     uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
     uint64_t once;      /* script, cpu: ns of lines that are passed once, or before the steps */
+    uint64_t between;   /* script: ns as gp_between_launches has them */
     uint64_t extra;     /* of the host's time: ns that are owed to it in one step more than in the
                            median one, and that step, from 1; of fewer than three steps, in one
                            stretch: 0 */

@@ -436,7 +436,10 @@ end
 for _, it in ipairs { { "privateuse1_runtime", "aclrtSynchronizeStream" },
     { "xpu_runtime", "zeEventHostSynchronize" }, { "mtia_runtime", "mtiaDeviceSynchronize" },
     { "xpu_runtime", "urQueueFinish" } } do
-    t.is(waits(of_runtime(it[1], it[2])), { "explicit: " .. it[2] }, it[2] .. " waits")
+    local of = of_runtime(it[1], it[2])
+    t.is(waits(of), { "explicit: " .. it[2] }, it[2] .. " waits")
+    local maker = it[1]:match "^%a+"
+    t.is(of:devices()[1].device, (#maker <= 6 and maker or "device") .. ":0", "whose device it is")
 end
 p = of_runtime("mtia_runtime", "runtimeFunc")
 t.ok(tostring(p:sync()):find "whether the host has waited for a device is not known",

@@ -92,6 +92,8 @@ t.error(function() load(database) end, "damage.json cannot be read: file is not 
 is(("name"):rep(64) .. ".ustar\00000" .. ("\0"):rep(300), "a tar archive")
 is("PK\3\4", "a zip archive")
 is("\x28\xb5\x2f\xfdxx", "packed by zstd: zstd %-dc FILE | gpush analyze %-")
+is("\031\139\008\000\000\000\000\000\002\003\147\239\006\000\201\070\233\246\z
+    \002\000\000\000", "packed by gzip twice: gzip %-dc", "packed twice")
 is("\x80\4\x95", "a pickle of Python")
 is("\xff\xfe{\0", "text of 16 bits a character")
 is("<!DOCTYPE html><html>", "a page for a browser")
@@ -126,6 +128,18 @@ end
 named:save(path .. ".prof")
 t.is(profile.load(path .. ".prof").count, #events, "a saved profile with their marks as names")
 os.remove(path .. ".prof")
+
+-- Several ranks' traces in one file: an id is of a call of either.
+local function call(pid)
+    return ('{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":%d,"tid":1,"ts":1,\z
+        "dur":1,"args":{"correlation":7}}'):format(pid)
+end
+t.error(function() load(HEAD .. call(5) .. "," .. call(6) .. "]}") end,
+    "two processes' calls have one correlation id: it joins traces of several ranks", "joined")
+t.is(load(HEAD .. call(5) .. "," .. call(5) .. "]}").count, 2, "one process's are read")
+t.error(function()
+    load(HEAD .. kernel("x", 1):gsub('"kernel"', '"toplevel"') .. "]}")
+end, "no event of the kinds that torch.profiler writes: 1 of others, as toplevel", "a browser's")
 
 t.error(function() load "hello" end, "byte 0: expected an object, got 'h'", "what is not known")
 os.remove(path)

@@ -261,4 +261,32 @@ for _, stops in ipairs { true, false } do
         "who asked for it")
 end
 
+-- The script's time between launches, of which a graph leaves out what is short, and 3 ms before
+-- each step, which no graph does.
+for _, case in ipairs { { 25, 0, true }, { 0, 3000, false }, { 25, 3000, false } } do
+    local at, gap, before, between = 0, table.unpack(case)
+    r = made.trace()
+    for _ = 1, 5 do
+        at = at + before
+        for _ = 1, 20 do
+            r:op("aten::mul", at, 8)
+            r:kernel("mul_kernel", at + 9, 4, r:call("cudaLaunchKernel", at + 2, 4))
+            at = at + 8 + gap
+        end
+    end
+    local script = owed(r).script
+    t.is(script.advice:find "lies in short stretches between launches: CUDA graphs" ~= nil,
+        between, script.advice)
+end
+
+-- cuBLAS's nvjet kernels name their dtypes by letters: of bf16 is "tst", of f32 "sss".
+for name, short in pairs { nvjet_tst_128x64 = true, nvjet_hsh_64x8 = true,
+    nvjet_sm120_qqtst_mma = true, nvjet_sss_tf32_128x256 = false } do
+    r = made.trace()
+    r:op("aten::mm", 0, 8)
+    r:kernel(name .. "_v_bz_TNT", 9, 900, r:call("cudaLaunchKernel", 2, 4))
+    local advice = owed(r).kernels.advice
+    t.is(advice:find "16 bits or fewer already" ~= nil, short, name .. ": " .. advice)
+end
+
 t.done()

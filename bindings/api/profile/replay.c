@@ -266,12 +266,12 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, more, at_most, rank, advice, reads,
  * file, line, name, sampled, library, before, before_file, before_line, most, most_times, once,
- * extra, step, steps, filled, small, pass}, rank where there are several, sampled where name is a
- * function of the script's, or what a library does for it, with advice on that as library, one for
- * each cause that the record knows, in the order of cause.def; with wall, work, queued, calls,
- * launched, busy, sampled (whether samples of the script were taken), devices (the worth of
- * kernels, copies, collectives and delays together), vague (what those are worth is not known) and,
- * where the record does not tell, untold */
+ * extra, step, steps, between, filled, small, pass}, rank where there are several, sampled where
+ * name is a function of the script's, or what a library does for it, with advice on that as
+ * library, one for each cause that the record knows, in the order of cause.def; with wall, work,
+ * queued, calls, launched, busy, sampled (whether samples of the script were taken), devices (the
+ * worth of kernels, copies, collectives and delays together), vague (what those are worth is not
+ * known) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",      "empty", "dropped",  "cut",   "device",
                                       "calls", "work",  "launched", "orders"};
@@ -292,6 +292,7 @@ static int l_verdict(lua_State *L) {
         if (job->n > 1) set_int(L, "rank", (uint64_t)w->rank);
         set_most(L, w);
         set_extra(L, w);
+        if (cause == GP_CAUSE_script) set_int(L, "between", w->between);
         if (cause == GP_CAUSE_kernels) set_small(L, p);
         if (cause == GP_CAUSE_loader) set_pass(L, job, w);
         lua_rawseti(L, -2, ++n);

@@ -63,6 +63,14 @@ static void note_ops(builder *b) {
     if (b->runs) b->last_op = last;
 }
 
+/* Whether two processes' calls have one id, as where traces were joined into one file: then it is
+ * not known which of them queued a kernel. */
+static bool are_joined(const builder *b, const kineto_event *e) {
+    int i = e->kind == KINETO_CALL ? kineto_map_get(&b->calls, e->correlation) : -1;
+    const kineto_thread *thread = b->k->thread;
+    return i >= 0 && thread[b->k->event[i].thread].pid != thread[e->thread].pid;
+}
+
 static bool make_maps(builder *b) {
     const kineto *k = b->k;
     if (!kineto_map_new(&b->calls, k->n) || !kineto_map_new(&b->work, k->n) ||
@@ -72,6 +80,9 @@ static bool make_maps(builder *b) {
     b->last_op = INT64_MAX, b->last_sync = INT64_MIN;
     for (int i = 0; i < k->n; i++) {
         const kineto_event *e = &k->event[i];
+        if (are_joined(b, e))
+            return gp_json_fail(k->j, "two processes' calls have one correlation id: it joins "
+                                      "traces of several ranks; name the file of each instead");
         if (e->kind == KINETO_CALL) kineto_map_add(&b->calls, e->correlation, i);
         if (e->kind == KINETO_SYNC) kineto_map_add(&b->syncs, e->correlation, i);
         if (is_work(e)) kineto_map_add(&b->work, e->correlation, i);
@@ -197,6 +208,7 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
     const char *device = k->device ? k->device : "";
     b->kind = k->hip || strstr(device, "AMD") ? "hip"
               : strstr(device, "/device:TPU") ? "tpu"
+              : k->maker                      ? k->maker
                                               : "cuda";
     bool sorted = gp_kineto_sort(k, &b->order, &b->thread) || no_memory(b);
     bool ok = sorted && make_maps(b) && add_all(b);

@@ -60,6 +60,7 @@ typedef struct kineto {
     bool has_list, has_device; /* a list of devices, and one: in it, by a call of its runtime, or by
                                   memory there */
     bool has_base, has_end, has_shapes, has_stacks, has_lines, has_memory, hip;
+    const char *maker;            /* of the runtime, by its calls' category: "cuda", "xpu"; NULL */
     int rank;                     /* -1: not given */
     const char *device;           /* the first device's name; NULL */
     const char *writer;           /* whose trace it is; NULL: torch.profiler's */

@@ -4,6 +4,7 @@
 #include "profile/load/kineto/fields.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,16 @@ static bool add_event(kineto *k, const kineto_fields *f, kineto_kind kind) {
     return set_host(k, e, f);
 }
 
+/* Notes whose runtime a call is of, by its category ("xpu_runtime"). */
+static bool set_maker(kineto *k, const gp_json_text *cat) {
+    enum { FITS = 6 }; /* in a device's name */
+    const char *end = memchr(cat->p, '_', cat->n);
+    if (k->maker || !end) return true;
+    gp_json_text maker = {.p = cat->p, .n = (size_t)(end - cat->p)};
+    if (!maker.n || maker.n > FITS) maker = (gp_json_text){.p = "device", .n = FITS};
+    return (k->maker = gp_load_intern_text(k->j, k->names, &maker)) != NULL;
+}
+
 /* The names of threads. */
 static bool add_name(kineto *k, const kineto_fields *f) {
     if (!GP_JSON_IS(&f->name, "thread_name") || !f->label.p || !f->pid.p || !f->tid.p) return true;
@@ -211,6 +222,7 @@ static bool add(kineto *k, const kineto_fields *f) {
     kineto_kind kind = kind_of(&f->cat);
     if (instant && (kind != KINETO_MEMORY || !GP_JSON_IS(&f->name, "[memory]"))) return true;
     if (!instant && kind == KINETO_MEMORY) kind = KINETO_OTHER;
+    if (kind == KINETO_CALL && !set_maker(k, &f->cat)) return false;
     return kind == KINETO_OTHER ? ignore(k, f) : add_event(k, f, kind);
 }
 
@@ -394,9 +406,14 @@ bool gp_kineto_read(kineto *k) {
         return gp_json_fail(k->j,
                             "no event that gpush reads from %s before it is cut, at byte %lld",
                             k->writer, (long long)k->cut);
+    char others[200] = "";
+    if (k->ignored && k->ignored_kind)
+        snprintf(others, sizeof others, ": %d of others, as %s", k->ignored, k->ignored_kind);
     return k->n || (k->writer ? gp_json_fail(k->j, "no event that gpush reads from %s", k->writer)
-                              : gp_json_fail(k->j, "no event of the kinds that torch.profiler "
-                                                   "writes"));
+                              : gp_json_fail(k->j,
+                                             "no event of the kinds that torch.profiler "
+                                             "writes%s",
+                                             others));
 }
 
 void gp_kineto_free(kineto *k) {

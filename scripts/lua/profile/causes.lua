@@ -40,6 +40,9 @@ local SHORT <const> = { "bf16", "bfloat16", "half", "fp16", "f16", "e4m3", "e5m2
 local COMPILED <const> = "^triton_" -- kernels that torch.compile made
 local OTHERS <const> = { "memcpy", "memset", "copybuffer", "nccl", "[" } -- which are no kernels
 
+-- Of cuBLAS's nvjet kernels, by the letters of their dtypes: h and t have 16 bits, q fewer.
+local NVJET <const> = "nvjet_[%w_]-[thq]s[thqs]_"
+
 local function has_any(name, parts)
     for _, part in ipairs(parts) do if name:find(part, 1, true) then return true end end
     return false
@@ -56,7 +59,7 @@ function M.by_kind(prof)
         if own then native = native + ns end
         if row.name:find(COMPILED) then compiled = compiled + ns end
         if product then products = products + ns end
-        if product and has_any(name, SHORT) then short = short + ns end
+        if product and (has_any(name, SHORT) or name:find(NVJET)) then short = short + ns end
     end
     if native >= all / 4 then
         parts[1] = ("%s of %s are PyTorch's own elementwise ops, reductions and normalizations: \z
@@ -157,6 +160,29 @@ local DELAYS <const> = "short delays lie between kernels of the CUDA graphs that
     the work already: %slarger batches make fewer of them; a long one waited for what is not on \z
     the record, as earlier work or another process's is: torch.cuda.synchronize() before it \z
     begins, and nvidia-smi or rocm-smi says what else runs there"
+
+-- The script's time that lies between launches, by what the record is of.
+local BETWEEN <const> = "%s of it lies in short stretches between launches: "
+local REPLAYED <const> = "capture(step) replays the launches of a step that never waits without \z
+    the script between them (with SGD, Adam, AdamW, RMSprop or Adagrad); or larger batches"
+local REPLAYED_BY <const> = {
+    torch = "CUDA graphs (torch.compile(mode=\"reduce-overhead\")) replay these without the \z
+        script; or larger batches",
+    graphs = "CUDA graphs launch most of the work already: take what is left of the step into \z
+        them; or larger batches",
+    jax = "one jitted function for more of the step (jax.jit, tf.function) leaves them out; or \z
+        larger batches",
+    any = "a graph of CUDA or HIP replays these without the program; or larger batches" }
+
+--- What to do about the script, where most of its time lies between launches; nil: what is said
+--- of all.
+function M.script(row, built, prof)
+    if 2 * row.between < row.ns then return end
+    local by = not prof.foreign and REPLAYED
+        or REPLAYED_BY[prof.writer and prof.writer:find "^JAX" and "jax"
+            or not built.torch and "any" or built.graphs and "graphs" or "torch"]
+    return BETWEEN:format(time(row.between)) .. by
+end
 
 --- What to do about queued work that begins late; nil: what cause.def says.
 function M.delays(built)

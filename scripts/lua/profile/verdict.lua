@@ -392,6 +392,9 @@ local function verdict(prof, rank)
                 and HAS:format(place(row), time(row.most), row.library or MOVE) or MOVE
         end
         if row.cause == "script" and list.sampled and not prof.foreign then row.advice = SAMPLED end
+        if row.cause == "script" and not row.library then
+            row.advice = causes.script(row, built, prof) or row.advice
+        end
         if row.cause == "loader" and row.sampled then
             row.advice = HAS:format(place(row), time(row.most), row.advice)
         end

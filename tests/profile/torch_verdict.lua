@@ -279,6 +279,16 @@ for _, case in ipairs { { 25, 0, true }, { 0, 3000, false }, { 25, 3000, false }
         between, script.advice)
 end
 
+-- Kernels that take the least that any does are advised nothing that makes their work less.
+r = made.trace()
+for i = 0, 99 do
+    r:op("aten::mul", i, 1)
+    r:kernel("void at::native::vectorized_elementwise_kernel<4>", 20 + 2 * i, 2,
+        r:call("cudaLaunchKernel", i, 1))
+end
+local least = owed(r).kernels.advice
+t.ok(least:find("take the least that one does, 2.000us each", 1, true), least)
+
 -- cuBLAS's nvjet kernels name their dtypes by letters: of bf16 is "tst", of f32 "sss".
 for name, short in pairs { nvjet_tst_128x64 = true, nvjet_hsh_64x8 = true,
     nvjet_sm120_qqtst_mma = true, nvjet_sss_tf32_128x256 = false } do

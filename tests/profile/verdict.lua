@@ -275,6 +275,17 @@ t.is(by.waits.nothing, "0: the device is busy", "a wait that costs nothing")
 t.ok(by.waits.ns > 0.9 * v.wall and by.waits.worth < 1e-3 * v.wall, "though the host waited long")
 t.ok(v.sentence:find "nothing else is worth 2%%: devices were busy for [19]%d+%.%d%% of the time",
     v.sentence)
+-- Kernels that take the card's least: what makes their work less makes none of them shorter.
+p = run(function()
+    for _ = 1, 10 do
+        local step = g.capture(function(a) for _ = 1, 20 do a = a * 2 end return a end)
+        for _ = 1, 10 do step(numbers) end
+    end
+    g.synchronize()
+end)
+for _, row in ipairs(p:verdict()) do by[row.cause] = row end
+t.ok(by.kernels.advice:find "which take the least that one does, [%d.]+us each: fewer of them", "the \z
+    least: " .. by.kernels.advice)
 g.sim.card, g.sim.host = nil, nil
 
 -- ---- the cpu ----

@@ -60,7 +60,7 @@ t.is(sum, cpu.wall_ns, "rows add up to the wall time")
 
 -- ---- a trace of PyTorch ----
 
-local r = made.trace {}
+local r = made.trace { no_device = true }
 r:op("aten::item", 0, 10)
 r:op("aten::_local_scalar_dense", 1, 8)
 r:op("aten::is_nonzero", 20, 10)
@@ -129,6 +129,16 @@ t.ok(tostring(of_torch):find("total += loss.detach()", 1, true), "with PyTorch's
     tostring(of_torch))
 t.ok(tostring(of_torch):find("copies by to() and cpu(), and tolist(), which", 1, true)
     and tostring(of_torch):find("the first line of its function", 1, true), "and what is not told")
+-- On a machine with a device, of which nothing is on the record, the program may have used it; of a
+-- file that is cut the device's part may be missing.
+r.no_device = nil
+t.ok(tostring(read(r)):find("whether the host has waited for a device is not known, as nothing of \z
+    one is on the record; these lines", 1, true), "with a device")
+local whole = r.text
+function r.text(self) return (whole(self):sub(1, -3)) end
+local cut = read(r)
+t.is({ #cut.reads, tostring(cut):find "is not known: the trace has no calls" ~= nil },
+    { 0, true }, "of a file that is cut")
 r:kernel("k", 340, 5, r:call("cudaLaunchKernel", 335, 2))
 t.is(#read(r).reads, 0, "none where the trace has a device's work: what waits is measured")
 -- A machine without a device has no waits to know of; one whose devices were not recorded may.

@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/entries.h"
 #include "bindings/index_spec.h"
+#include "tensor/device/form.h"
 
 /* Reads an integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a
  * message. */
@@ -52,7 +53,9 @@ static bool add_range(lua_State *L, gp_index_spec *s, int i) {
         return gp_fail("index: a range has %d entries (expected {first, last, step})", (int)n);
     for (lua_Unsigned k = 0; k < n; k++) {
         lua_rawgeti(L, i, (lua_Integer)k + 1);
+        const char *form = gp_wait_form_set(n > 1 ? "bound" : gp_wait_form);
         bool ok = integer_at(L, lua_gettop(L), &v[k]);
+        gp_wait_form_set(form);
         lua_pop(L, 1);
         if (!ok) return false;
     }

@@ -184,10 +184,10 @@ static bool has_device(const gp_usage *u) {
 }
 
 /* usage.reads(prof) -> list of what would wait for a card; empty where a device ran something: then
- * what lies on the host lies there with a card, too */
+ * what lies on the host lies there with a card, too; or may have, of a file that is cut */
 static int l_reads(lua_State *L) {
     const gp_usage *u = push_usage(L);
-    if (has_device(u)) lua_newtable(L);
+    if (has_device(u) || u->p->cut) lua_newtable(L);
     else push_waits(L, u, GP_REC_READ);
     return 1;
 }

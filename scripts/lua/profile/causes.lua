@@ -80,6 +80,29 @@ function M.by_kind(prof)
     return all > 0 and parts[1] and table.concat(parts, "; ")
 end
 
+-- What to do about kernels that mostly take the least that any does, as a card's own or, of one
+-- that ran, LEAST; nil: they do not, or a processor ran them, on which none takes so long.
+local LEAST <const> = 3000 -- ns; one that does nothing takes 1 to 2 us
+local SHORTEST <const> = "%s of %s is that of kernels which take the least that one does, %s \z
+    each: fewer of them (%s), or larger batches, which make them no longer; another dtype or a \z
+    smaller model makes none shorter"
+local function shortest(prof, built)
+    if prof.kind:find("CPU-backed", 1, true) then return end
+    local least = not prof.foreign and prof.card and 1.1e9 * prof.card.kernel or LEAST
+    local all, short, runs = 0, 0, 0
+    for _, row in ipairs(prof:rows { group = "kernel" }) do
+        local ns = row.self_device_time_total
+        local name = row.name:lower()
+        if has_any(name, OTHERS) or name:find "^copy %l2%l" then ns = 0 end
+        all = all + ns
+        if ns > 0 and ns <= least * row.count then short, runs = short + ns, runs + row.count end
+    end
+    if all == 0 or 2 * short < all then return end
+    return SHORTEST:format(time(short), time(all), time(short / runs), not prof.foreign
+        and "fuse(f) for elementwise ops" or built.torch and "torch.compile joins many of them"
+        or "one for several elementwise ones")
+end
+
 -- What to do where the host takes far longer for each launch than a launch does; nil: it does not.
 local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
 local function slow_launches(row, prof)
@@ -192,7 +215,8 @@ end
 
 --- What to do about kernels; nil: what cause.def says.
 function M.kernels(row, prof, worth, built)
-    return small(row, built) or built.torch and worth and M.by_kind(prof) or nil
+    return worth and shortest(prof, built) or small(row, built)
+        or built.torch and worth and M.by_kind(prof) or nil
 end
 
 return M

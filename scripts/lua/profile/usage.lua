@@ -67,10 +67,11 @@ end
 
 -- What is said of those lines: of a trace of PyTorch, the first line of a function stands for those
 -- of its lines that call no function of Python's, as x[mask].
-local function head_of_reads(foreign)
-    return ("nothing waits for a device; these lines would make the host wait on a card that has \z
-        their tensors (by what they call, not measured; copies by to() and cpu()%s, which copy \z
-        nothing here, are not among them%s)"):format(foreign and ", and tolist()" or "",
+local function head_of_reads(foreign, unknown)
+    return ("%s these lines would make the host wait on a card that has their tensors (by what \z
+        they call, not measured; copies by to() and cpu()%s%s are not among them%s)"):format(unknown and "whether the host has waited for a device is not known, as \z
+        nothing of one is on the record;" or "nothing waits for a device;",
+        foreign and ", and tolist()" or "", unknown and "," or ", which copy nothing here,",
         foreign and "; " .. fit.LINES or "")
 end
 
@@ -134,13 +135,13 @@ local function row_of(list, known, w)
     return row
 end
 
--- The reads by line, the most first.
-local function reads(prof)
+-- The reads by line, the most first; unknown: whether a device ran anything.
+local function reads(prof, unknown)
     local list, known = {}, {}
     for _, r in ipairs(usage.reads(prof)) do row_of(list, known, r) end
     fit.sort(list, "count")
     for _, row in ipairs(list) do row.advice = fit.advice(row.advice, row.ops) end
-    list.head = head_of_reads(prof.foreign)
+    list.head = head_of_reads(prof.foreign, unknown)
     return list
 end
 
@@ -162,8 +163,9 @@ local function sync(prof)
         rawget(registry["gpush.replay"], "job")
     local _ = job and job(prof) -- held for what follows
     if judged and #list > 0 and not several_ranks(list) then predict(list, prof) end
-    list.verdict, list.reads = judged and prof:verdict(), reads(prof)
+    list.verdict = judged and prof:verdict()
     local v = list.verdict
+    list.reads = reads(prof, v and v.untold)
     list.no_device = waits.unknown and v and v.work == 0 and not v.untold or nil
     for _, row in ipairs(list) do
         row.advice = fit.advice(row.advice, row.ops)

@@ -284,8 +284,8 @@ p = run(function()
     g.synchronize()
 end)
 for _, row in ipairs(p:verdict()) do by[row.cause] = row end
-t.ok(by.kernels.advice:find "which take the least that one does, [%d.]+us each: fewer of them", "the \z
-    least: " .. by.kernels.advice)
+t.ok(by.kernels.advice:find "which take the least that one does, [%d.]+us each: fewer of them",
+    "the least: " .. by.kernels.advice)
 g.sim.card, g.sim.host = nil, nil
 
 -- ---- the cpu ----

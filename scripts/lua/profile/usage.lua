@@ -69,8 +69,9 @@ end
 -- of its lines that call no function of Python's, as x[mask].
 local function head_of_reads(foreign, unknown)
     return ("%s these lines would make the host wait on a card that has their tensors (by what \z
-        they call, not measured; copies by to() and cpu()%s%s are not among them%s)"):format(unknown and "whether the host has waited for a device is not known, as \z
-        nothing of one is on the record;" or "nothing waits for a device;",
+        they call, not measured; copies by to() and cpu()%s%s are not among them%s)"):format(
+        unknown and "whether the host has waited for a device is not known, as nothing of one is \z
+        on the record;" or "nothing waits for a device;",
         foreign and ", and tolist()" or "", unknown and "," or ", which copy nothing here,",
         foreign and "; " .. fit.LINES or "")
 end

@@ -59,7 +59,7 @@ return function(model, optimizer, x, labels, state)
     local hard = losses[losses > 2]
     local loss = hard:sum() / losses:numel()
     loss:backward()
-    local norm = nn.utils.clip_grad_norm_(model:parameters(), 5)
+    local norm = nn.utils.clip_grad_norm_(model:parameters(), 0.1)
     if norm:isfinite() then optimizer:step() end
     state.right = state.right + (logits:argmax(2) == y):sum():item()
     state.log[#state.log + 1] = ("loss %s"):format(loss)

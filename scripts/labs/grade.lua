@@ -11,8 +11,18 @@ local TABLES = { "math", "string", "table", "nn", "linalg" }
 local TENSORS = { "tensor", "zeros", "ones", "full", "empty", "arange", "eye", "is_tensor", "where",
     "no_grad", "autocast" }
 
--- A table's fields, which can be read only through the copy: what is assigned stays in it.
-local function copy_of(t) return setmetatable({}, { __index = t, __metatable = false }) end
+-- A table's fields, which can be read only through the copy: what is assigned stays in it, and in
+-- copies of the tables within it. A class is a function that makes its objects.
+local function copy_of(t)
+    local copies = {}
+    return setmetatable({}, { __metatable = false, __index = function(_, name)
+        local v = t[name]
+        if type(v) ~= "table" then return v end
+        copies[name] = copies[name] or getmetatable(v) and function(...) return v(...) end
+            or copy_of(v)
+        return copies[name]
+    end })
+end
 
 -- Callbacks of sync.async whose values have come: they run after the last step, however early
 -- that was, so that what they launch and wait for is told from the steps' own.

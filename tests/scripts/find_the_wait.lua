@@ -97,6 +97,24 @@ local cheats = {
     { "output replaced", "io.write = function() end\n" .. step(body) },
     { "a tolerance changed", "math.abs = function() return 0 end\nmath.max = math.abs\n" .. step(
         body:gsub("optimizer:step%(%)", "")) },
+    { "a layer replaced", "local f = nn.Linear.forward\nnn.Linear.forward = function(self, x) \z
+        return f(self, x):detach() * 0 + self.bias end\n" .. clean },
+    { "a layer's table replaced", "nn.Module.parameters = function() return {} end\n" .. clean },
+    { "its helpers replaced", "nn.utils.clip_grad_norm_ = function(list) \z
+        return list[1].grad:norm() end\n" .. clean },
+    { "gradients that are not clipped", step(body:gsub("local norm = [^\n]*\n", "")) },
+    { "a copy that has not come", step("if state.p ~= nil then state.q = state.p:item() end\n" ..
+        body .. "state.p = loss:detach():to('cpu', {non_blocking = true})\n") },
+    { "labels used as a mailbox", step(body .. "labels:copy_(logits:detach():argmax(2), \z
+        {non_blocking = true})\nstate.q = labels[1]:item()\n") },
+    { "losses that are sorted", step(body .. "state.l = state.l or {}\nstate.l[#state.l + 1] = \z
+        loss:detach()\ntable.sort(state.l)\n") },
+    { "a hook of the model", step("if not state.h then\n    state.h = true\n    \z
+        model:register_forward_hook(function(_, _, y) y:sum():item() end)\nend\n" .. body) },
+    { "half of the steps", step("state.n = (state.n or 0) + 1\nif state.n % 2 == 0 then \z
+        state.seen = state.seen + x.shape[1] return end\n" .. body:gsub("optimizer:step%(%)",
+        "%0 %0")) },
+    { "another dtype", head .. "autocast('bf16', function()\n" .. body .. "end)\nend\n" },
     { "NaN for weights", step(body .. "model:parameters()[1]:detach():fill_(0 / 0)\n") },
     { "a cached result", step(early .. body) },
     { "a constant result", step
@@ -133,6 +151,7 @@ for _, cheat in ipairs(cheats) do
 end
 changes["/ losses:numel()"] = "/ 2 / losses:numel()"
 out, ok = check(changes)
-t.ok(not ok and out:find "the weights differ", "nor where it computes something else", out)
+t.ok(not ok and out:find "which is the loss of no step", "nor where it computes something else",
+    out)
 os.remove(file)
 t.done()

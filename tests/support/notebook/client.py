@@ -1,8 +1,11 @@
-# A front end for tests of gpush kernel: starts one, asks, and gathers what is published about each
-# request; and TAP. Needs jupyter_client, which brings pyzmq.
+# A front end for tests of gpush kernel: starts one, asks, gathers what is published about each
+# request, and interrupts; and TAP. Needs jupyter_client, which brings pyzmq. TRIES: how often each
+# cell is interrupted; with TIMES=1 the times are printed.
 import json
 import os
 import queue
+import random
+import signal
 import sys
 import time
 
@@ -77,6 +80,33 @@ class Kernel:
         """What a cell shows: its streams, displays and result, as text; an error's first line."""
         _, out = self.run(code, **options)
         return shown(out)
+
+    def interrupt(self, how):
+        if how == "message":
+            self.ask("interrupt_request", {}, "control")
+        else:
+            os.kill(self.manager.provisioner.pid, signal.SIGINT)
+
+    def interrupts(self, name, code, dies=True, signals=True):
+        """Interrupts a cell TRIES times, and checks that its reply says so (dies) and comes soon."""
+        tries, times, ends = int(os.environ.get("TRIES", 3)), [], set()
+        for i in range(tries):
+            about = self.ask("execute_request", {"code": f"print 'begun'; {code}", "allow_stdin": False})
+            self.published(about, "stream")
+            time.sleep(random.uniform(0.01, 0.05))
+            began = time.monotonic()
+            self.interrupt("message" if i % 2 == 0 or not dies or not signals else "signal")
+            reply = self.reply(about)
+            times.append(1000 * (time.monotonic() - began))
+            self.published(about)
+            ends.add(reply.get("ename", "ok"))
+        times.sort()
+        same(ends - {"Interrupted"}, set() if dies else ends & {"ok"}, f"{name} is interrupted")
+        ok(times[tries // 2] < 2000, f"{name}: soon", times)
+        if os.environ.get("TIMES"):
+            print(f"# {name}: {tries} tries, median {times[tries // 2]:.1f} ms, 99 % "
+                  f"{times[int(tries * 0.99)]:.1f} ms, most {times[-1]:.1f} ms, load "
+                  f"{os.getloadavg()[0]:.1f}", flush=True)
 
     def end(self):
         self.client.stop_channels()

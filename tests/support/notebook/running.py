@@ -1,14 +1,11 @@
 # A cell that runs: interrupted by message and by signal, asked for input, looked at from a second
-# console. TRIES: how often each cell is interrupted; with TIMES=1 the times are printed.
+# console.
 import os
-import random
 import re
-import signal
 import time
 
 from client import Kernel, done, kinds, ok, same, shown
 
-tries = int(os.environ.get("TRIES", 3))
 k = Kernel()
 k.run("x = randn(700, 700); s = randn(300, 300, {device = 'sim'}); t = randn(64, 64, {device = 'sim'}); kept = 41")
 cells = {
@@ -29,37 +26,13 @@ if os.environ.get("GPUSH_SAN") == "thread":  # which defers signals in loops wit
         del cells[name]
 
 
-def interrupt(how):
-    if how == "message":
-        k.ask("interrupt_request", {}, "control")
-    else:
-        os.kill(k.manager.provisioner.pid, signal.SIGINT)
-
-
 for name, code in cells.items():
-    times = []
-    for i in range(tries):
-        about = k.ask("execute_request", {"code": f"print 'begun'; {code}", "allow_stdin": False})
-        k.published(about, "stream")
-        time.sleep(random.uniform(0.01, 0.05))
-        began = time.monotonic()
-        interrupt("message" if i % 2 == 0 or name == "a program" else "signal")
-        reply = k.reply(about)
-        times.append(1000 * (time.monotonic() - began))
-        k.published(about)
-        if reply["status"] != "error" and name != "a program" or reply["status"] == "error" and reply["ename"] != "Interrupted":
-            break
-    same((reply.get("ename") if name != "a program" else "Interrupted", len(times), k.text("kept + 1")),
-         ("Interrupted", tries, "42"), f"{name} is interrupted, and the session is whole")
-    times.sort()
-    ok(times[len(times) // 2] < 2000, f"{name}: soon", times)
-    if os.environ.get("TIMES"):
-        print(f"# {name}: {len(times)} tries, median {times[len(times) // 2]:.1f} ms, 99 % "
-              f"{times[int(len(times) * 0.99)]:.1f} ms, most {times[-1]:.1f} ms", flush=True)
+    k.interrupts(name, code, dies=name != "a program")
+    same(k.text("kept + 1"), "42", f"{name}: the session is whole")
 same(k.text("s:sum():item() == s:sum():item()"), "true", "the device goes on working")
 for _ in range(3):
-    interrupt("message")
-    interrupt("signal")
+    k.interrupt("message")
+    k.interrupt("signal")
 time.sleep(0.1)
 same(k.text("1 + 1"), "2", "interrupts between cells do nothing")
 
@@ -80,7 +53,7 @@ same(typed("io.read 'l', io.stdin:read 'l'", "é", "")[0], "é\t", "two lines, o
 same(k.text("io.read()"), "nil", "a front end that cannot be asked has no input")
 about = k.ask("execute_request", {"code": "io.read()", "allow_stdin": True})
 k.client.get_stdin_msg(timeout=20)
-interrupt("message")
+k.interrupt("message")
 same(k.reply(about)["ename"], "Interrupted", "a question is interrupted")
 k.published(about)
 same(typed("io.read()", "again")[0], "again", "and the next is asked")
@@ -113,7 +86,7 @@ more = [k.answer("create_subshell_request", {}, "control")[0]["status"] for _ in
 ok("error" in more and more.count("ok") > 20, "there is an end to their number", more)
 same(k.answer("delete_subshell_request", {"subshell_id": name}, "control")[0]["status"], "ok", "a console is deleted")
 same(k.answer("delete_subshell_request", {"subshell_id": name}, "control")[0]["status"], "error", "once")
-interrupt("message")
+k.interrupt("message")
 same((k.reply(about)["ename"], k.text("kept")), ("Interrupted", "41"), "all of which left the cell alone")
 
 # ---- HTML ----

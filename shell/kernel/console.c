@@ -83,10 +83,6 @@ static int l_send(lua_State *L) {
 /* (request): answers it by scripts/lua/shell/kernel/console.lua. */
 static int l_answer(lua_State *L) {
     const gp_kmessage *m = lua_touserdata(L, 1);
-    if (!strcmp(m->type, "kernel_info_request")) {
-        gp_ksend(gp_kmessage_new(GP_K_SHELL, m, "kernel_info_reply", gp_kinfo, NULL));
-        return 0;
-    }
     gp_shell_push_module(L);
     gp_lua_require(L, "shell.kernel.console");
     lua_pushlightuserdata(L, (void *)m);

@@ -47,8 +47,6 @@ static int l_serve(lua_State *L) {
     gp_shell_push_module(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
     gp_knative_push(L);
-    lua_pushstring(L, gp_kinfo);
-    lua_setfield(L, -2, "info");
     lua_setfield(L, -2, "kernel.native");
     lua_settop(L, 0);
     gp_lua_require(L, "shell.kernel");

@@ -40,7 +40,7 @@ typedef struct gp_kmessage {
     int nids;
     gp_kbytes id[GP_K_IDS];
     gp_kbytes part[GP_K_PARTS];
-    char type[48];     /* of one that came: letters and _ */
+    char type[48];     /* letters and _ */
     char subshell[64]; /* "": none */
     bool aborted;      /* a cell before it failed */
 } gp_kmessage;

@@ -148,6 +148,7 @@ gp_kmessage *gp_kmessage_new(gp_kchannel channel, const gp_kmessage *to, const c
     for (int i = 0; i < m->nids; i++)
         m->id[i] =
             topic ? gp_kbytes_copy(type, strlen(type)) : gp_kbytes_copy(to->id[i].p, to->id[i].n);
+    snprintf(m->type, sizeof m->type, "%s", type);
     m->part[GP_K_HEADER] = header(type);
     const gp_kbytes *parent = to ? &to->part[GP_K_HEADER] : NULL;
     m->part[GP_K_PARENT_HEADER] =

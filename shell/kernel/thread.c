@@ -44,7 +44,10 @@ static struct {
     uint64_t stuck_since, lossy_since, gathered_since, ending_since, looked;
     int credit;         /* messages that may go out without a slow reader */
     gp_kmessage *whose; /* of the streams: a message about the request that prints */
+    bool running;       /* that request is not answered yet */
 } own = {.last = &own.first, .wake = -1};
+
+static const char busy[] = "{\"execution_state\":\"busy\"}";
 
 static uint64_t now_ms(void) { return gp_real_ns() / 1000000; }
 
@@ -67,6 +70,21 @@ static void append(gp_kmessage *m) {
     m->next = NULL;
     *own.last = m;
     own.last = &m->next;
+}
+
+static bool is_about(const gp_kmessage *m, const gp_kmessage *request) {
+    const gp_kbytes *a = &m->part[GP_K_PARENT_HEADER], *b = &request->part[GP_K_HEADER];
+    return a->n == b->n && !memcmp(a->p, b->p, a->n);
+}
+
+/* Front ends show the last state that they were told, whoever it is about. So where one is told
+ * that it was answered while a cell runs, all are told that the kernel is busy. */
+static void append_told(gp_kmessage *m) {
+    bool idle = m && !strcmp(m->type, "status") && strstr(m->part[GP_K_CONTENT].p, "idle");
+    bool other = idle && own.running && !is_about(m, own.whose);
+    if (idle && !other) own.running = false;
+    append(m);
+    if (other) append(gp_kmessage_new(GP_K_IOPUB, own.whose, "status", busy, NULL));
 }
 
 static void drop_first(void) {
@@ -128,18 +146,18 @@ static void forward(void) {
             m->part[GP_K_HEADER] = about;
             gp_kmessage_free(own.whose);
             own.whose = m;
+            own.running = true;
         } else {
-            append(m);
+            append_told(m);
         }
     }
 }
 
 /* ---- the control channel ---- */
 
-static void status_of(const gp_kmessage *m, bool busy) {
-    append(gp_kmessage_new(
-        GP_K_IOPUB, m, "status",
-        busy ? "{\"execution_state\":\"busy\"}" : "{\"execution_state\":\"idle\"}", NULL));
+static void status_of(const gp_kmessage *m, bool begins) {
+    append_told(gp_kmessage_new(GP_K_IOPUB, m, "status",
+                                begins ? busy : "{\"execution_state\":\"idle\"}", NULL));
 }
 
 /* As a terminal's Ctrl-C: programs that the cell started get the signal, too, where the launcher
@@ -213,7 +231,7 @@ static void refuse(const gp_kmessage *m, const char *content) {
     reply(m, type, content);
 }
 
-static void answer_control(const gp_kmessage *m) {
+static void answer_now(const gp_kmessage *m) {
     const char *type = m->type;
     status_of(m, true);
     if (!strcmp(type, "interrupt_request")) {
@@ -246,11 +264,18 @@ static void unknown_console(const gp_kmessage *m) {
     status_of(m, false);
 }
 
+/* A front end that comes while a cell runs asks first what this is, and opens a console only then.
+ */
+static bool is_urgent(const gp_kmessage *m) {
+    return m->channel == GP_K_CONTROL || !strcmp(m->type, "shutdown_request") ||
+           !strcmp(m->type, "kernel_info_request");
+}
+
 /* A request of a console waits for the main thread only where that is idle. */
 static void accept(gp_kmessage *m) {
     if (m->channel == GP_K_STDIN) return gp_kqueue_put(&gp_kinputs, m);
-    if (m->channel == GP_K_CONTROL || !strcmp(m->type, "shutdown_request")) {
-        answer_control(m);
+    if (is_urgent(m)) {
+        answer_now(m);
     } else if (*m->subshell && !gp_kconsole_known(m->subshell)) {
         unknown_console(m);
     } else if (*m->subshell && (atomic_load(&gp_kbusy) || gp_kqueue_count(&gp_krequests))) {

@@ -131,7 +131,9 @@ command("mem", "", "memory of the devices and of Lua", function()
             name, bytes(m.in_use), bytes(m.peak), bytes(m.cached),
             m.limit == 0 and "-" or bytes(m.limit)))
     end
-    print(("%-8s  %10s"):format("Lua", bytes(collectgarbage "count" * 1024)))
+    if not shell.looks_on then -- whose Lua has memory of its own
+        print(("%-8s  %10s"):format("Lua", bytes(collectgarbage "count" * 1024)))
+    end
     local crashed, lost = native.crashed()
     if crashed > 0 then
         print(("%-8s  %10s  by %d worker%s that crashed"):format("lost", bytes(lost), crashed,

@@ -59,7 +59,7 @@ same(reply["user_expressions"]["b"]["status"], "error", "a wrong one is an error
 same(reply["user_expressions"]["c"]["data"]["text/plain"], "tensor({1.0, 1.0}, f32 2 cpu)", "a tensor there")
 first, second = k.ask("execute_request", {"code": "os.execute 'sleep 0.3' error 'stop'"}), k.ask("execute_request", {"code": "print 1"})
 third = k.ask("kernel_info_request", {})
-same([k.reply(first)["status"], k.reply(second)["status"], k.reply(third)["status"]], ["error", "aborted", "ok"],
+same([k.reply(third)["status"], k.reply(first)["status"], k.reply(second)["status"]], ["ok", "error", "aborted"],
      "after an error cells that wait do not run, other requests do")
 first = k.ask("execute_request", {"code": "error 'go on'", "stop_on_error": False})
 second = k.ask("execute_request", {"code": "1"})

@@ -74,12 +74,15 @@ def look(code):
 
 ok(re.search("item +sim:0", look(":sync")), "while a cell runs it sees the waits")
 ok(re.search("item +sim:0", look(":sync")), "which stay in the ledger")
-ok(look(":mem").startswith("              in use"), "the memory")
+ok(re.match(" +in use.*\ncpu.*\nsim:0.*\n$", look(":mem")), "the memory of devices")
 ok(look(":status").startswith("-- cell "), "what runs")
 ok("* cpu" in look(":dev"), "the devices")
 same([look(c).startswith("a cell is running; until it ends,") for c in ("kept", ":quit", "x = 1", "", ":sync x")], [True] * 5,
      "the rest is answered in a sentence")
 same(k.answer("kernel_info_request", {}, header=console)[0]["status"], "ok", "what it is")
+same(k.answer("kernel_info_request", {})[0]["status"], "ok", "which a front end that comes now is told, too")
+m = k.client.get_iopub_msg(timeout=20)
+same((m["content"], m["parent_header"]["msg_id"]), ({"execution_state": "busy"}, about), "and then, that the cell goes on")
 same(k.answer("complete_request", {"code": "ze", "cursor_pos": 2}, header=console)[0]["matches"], [], "no completion")
 same(k.answer("execute_request", {"code": "1"}, header={"subshell_id": "nosuch"})[0]["ename"], "UnknownSubshell", "an unknown console")
 more = [k.answer("create_subshell_request", {}, "control")[0]["status"] for _ in range(40)]

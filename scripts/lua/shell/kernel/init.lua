@@ -26,8 +26,6 @@ local function optional(content, name, default)
     return v
 end
 
-function answer.kernel_info_request() native.send("kernel_info_reply", native.info) end
-
 -- ---- Text ----
 
 -- The spaces that a further line of an incomplete chunk begins with.

@@ -77,9 +77,9 @@ static bool is_about(const gp_kmessage *m, const gp_kmessage *request) {
     return a->n == b->n && !memcmp(a->p, b->p, a->n);
 }
 
-/* Front ends show the last state that they were told, whoever it is about. So where one is told
- * that it was answered while a cell runs, all are told that the kernel is busy. */
-static void append_told(gp_kmessage *m) {
+/* Front ends show the last state that came, whatever request it is about. So what says "idle" of
+ * another request while a cell runs is followed by "busy". */
+static void append_state(gp_kmessage *m) {
     bool idle = m && !strcmp(m->type, "status") && strstr(m->part[GP_K_CONTENT].p, "idle");
     bool other = idle && own.running && !is_about(m, own.whose);
     if (idle && !other) own.running = false;
@@ -148,7 +148,7 @@ static void forward(void) {
             own.whose = m;
             own.running = true;
         } else {
-            append_told(m);
+            append_state(m);
         }
     }
 }
@@ -156,7 +156,7 @@ static void forward(void) {
 /* ---- the control channel ---- */
 
 static void status_of(const gp_kmessage *m, bool begins) {
-    append_told(gp_kmessage_new(GP_K_IOPUB, m, "status",
+    append_state(gp_kmessage_new(GP_K_IOPUB, m, "status",
                                 begins ? busy : "{\"execution_state\":\"idle\"}", NULL));
 }
 

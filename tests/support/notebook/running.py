@@ -80,7 +80,7 @@ ok("* cpu" in look(":dev"), "the devices")
 same([look(c).startswith("a cell is running; until it ends,") for c in ("kept", ":quit", "x = 1", "", ":sync x")], [True] * 5,
      "the rest is answered in a sentence")
 same(k.answer("kernel_info_request", {}, header=console)[0]["status"], "ok", "what it is")
-same(k.answer("kernel_info_request", {})[0]["status"], "ok", "which a front end that comes now is told, too")
+same(k.answer("kernel_info_request", {})[0]["status"], "ok", "to a front end that comes now, too")
 m = k.client.get_iopub_msg(timeout=20)
 same((m["content"], m["parent_header"]["msg_id"]), ({"execution_state": "busy"}, about), "and then, that the cell goes on")
 same(k.answer("complete_request", {"code": "ze", "cursor_pos": 2}, header=console)[0]["matches"], [], "no completion")

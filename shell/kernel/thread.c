@@ -157,7 +157,7 @@ static void forward(void) {
 
 static void status_of(const gp_kmessage *m, bool begins) {
     append_state(gp_kmessage_new(GP_K_IOPUB, m, "status",
-                                begins ? busy : "{\"execution_state\":\"idle\"}", NULL));
+                                 begins ? busy : "{\"execution_state\":\"idle\"}", NULL));
 }
 
 /* As a terminal's Ctrl-C: programs that the cell started get the signal, too, where the launcher
@@ -264,11 +264,14 @@ static void unknown_console(const gp_kmessage *m) {
     status_of(m, false);
 }
 
-/* A front end that comes while a cell runs asks first what this is, and opens a console only then.
- */
+/* A front end that comes while a cell runs asks first what this is, and opens a console only then;
+ * VS Code sends interrupts to the shell's socket. */
 static bool is_urgent(const gp_kmessage *m) {
-    return m->channel == GP_K_CONTROL || !strcmp(m->type, "shutdown_request") ||
-           !strcmp(m->type, "kernel_info_request");
+    static const char *const now[] = {"interrupt_request", "shutdown_request",
+                                      "kernel_info_request"};
+    bool found = m->channel == GP_K_CONTROL;
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++) found = found || !strcmp(m->type, now[i]);
+    return found;
 }
 
 /* A request of a console waits for the main thread only where that is idle. */

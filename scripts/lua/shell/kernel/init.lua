@@ -54,8 +54,6 @@ local function sorted(found)
     return out
 end
 
-local TYPED = 300 -- candidates that have a kind in the reply
-
 function answer.complete_request(content)
     local code = field(content, "code", "string")
     local before = places.before(code, content.cursor_pos)
@@ -63,10 +61,9 @@ function answer.complete_request(content)
     local first = places.count(found and before:sub(1, found.from - 1) or before)
     local last = places.count(before)
     local words, kinds = sorted(found), list {}
-    for i = 1, math.min(#words, TYPED) do
-        local kind, signature = found.kind(words[i])
-        kinds[i] = { start = first, ["end"] = last, text = words[i], type = kind,
-            signature = signature }
+    for i, word in ipairs(words) do -- of all: VS Code takes no other list
+        local kind, signature = found.kind(word)
+        kinds[i] = { start = first, ["end"] = last, text = word, type = kind, signature = signature }
     end
     send("complete_reply", { status = "ok", matches = words, cursor_start = first,
         cursor_end = last, metadata = { _jupyter_types_experimental = kinds } })

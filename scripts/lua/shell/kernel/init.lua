@@ -63,7 +63,8 @@ function answer.complete_request(content)
     local words, kinds = sorted(found), list {}
     for i, word in ipairs(words) do -- of all: VS Code takes no other list
         local kind, signature = found.kind(word)
-        kinds[i] = { start = first, ["end"] = last, text = word, type = kind, signature = signature }
+        kinds[i] = { start = first, ["end"] = last, text = word, type = kind,
+            signature = signature }
     end
     send("complete_reply", { status = "ok", matches = words, cursor_start = first,
         cursor_end = last, metadata = { _jupyter_types_experimental = kinds } })

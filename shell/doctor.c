@@ -353,6 +353,7 @@ int gp_doctor(lua_State *L) {
     check_compiler(L);
     gp_doctor_cuda(L);
     check_mpi();
+    gp_doctor_notebook();
     check_terminal();
     check_history();
     putchar('\n');

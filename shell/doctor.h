@@ -40,6 +40,8 @@ void gp_doctor_files(void);
 /* Whether a file that matches the pattern begins with the text; NULL: whether there is one. */
 bool gp_doctor_any_file(const char *pattern, const char *text);
 
+/* The line on notebooks. */
+void gp_doctor_notebook(void);
 /* The lines on CUDA. */
 void gp_doctor_cuda(lua_State *L);
 

@@ -125,7 +125,7 @@ profile.idle | prof:idle{rank=} (see profile.whatif, profile.critical_path)
 profile.report | prof:report(file) (see profile, profile.trace)
     Writes a self-contained page for a browser: what to change and what that saves, a timeline of
     host and streams, waits by line, the rows by op, region, line, shape or stack, a flame graph
-    and, with memory = true, the peak's owners.
+    and, with memory = true, the peak's owners. A notebook shows it where no file is named.
 profile.sync | prof:sync() (see profile.waits, profile.savings, profile.verdict)
     The waits of a profile by line, or by region where a loaded trace has no lines: a list that
     prints as sync.report() does, with why, how long, how much work the device had to finish, how

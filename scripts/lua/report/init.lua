@@ -385,17 +385,21 @@ local function page_of(data, blocks)
     return out
 end
 
+-- The page as text.
+local function page(prof)
+    local blocks = {}
+    local data = data_of(prof, blocks)
+    return table.concat(page_of(data, blocks))
+end
+
 --- prof:report(file): one self-contained page.
 local function report(prof, file)
     if type(file) ~= "string" then
         fail("profile.report: file: expected a name, got %s", type(file))
     end
-    local blocks = {}
-    local data = data_of(prof, blocks)
-    save("profile.report", file, table.concat(page_of(data, blocks)))
-    data, blocks = nil, nil -- luacheck: ignore
+    save("profile.report", file, page(prof))
     collectgarbage() -- of a large record, tens of megabytes
     registry["gpush.trim"]()
 end
 
-return { report = report }
+return { report = report, page = page }

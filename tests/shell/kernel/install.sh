@@ -9,6 +9,10 @@ tap_is "$(cat .local/share/jupyter/kernels/gpush/kernel.json)" \
     "by its whole path, and interrupted by messages"
 "$gpush" kernel install --prefix "$HOME/an env" --name gpush-h200 --card h200 >out
 tap_is "$? $(cat out)" "0 the kernel 'gpush-h200' is in $HOME/an env/share/jupyter/kernels/gpush-h200" "in an environment, under a name"
+grep -q '^ok  notebooks    libzmq [0-9.]*; Jupyter knows the kernel$' <("$gpush" doctor)
+tap_ok $? "gpush doctor sees it" "$("$gpush" doctor)"
+grep -q '^ok  notebooks ' <(HOME=/nosuch VIRTUAL_ENV="$PWD/an env" "$gpush" doctor)
+tap_ok $? "and in an environment" "$(HOME=/nosuch VIRTUAL_ENV="$PWD/an env" "$gpush" doctor)"
 grep -q '"argv":\["[^"]*","--card","h200","kernel",.*"display_name":"gpush (.*H200.*, modelled)"' "an env/share/jupyter/kernels/gpush-h200/kernel.json"
 tap_ok $? "with a card, which its name says is modelled" "$(cat an\ env/share/jupyter/kernels/gpush-h200/kernel.json)"
 tap_is "$(JUPYTER_DATA_DIR=$HOME/j "$gpush" kernel install)" "the kernel 'gpush' is in $HOME/j/kernels/gpush" "where JUPYTER_DATA_DIR says"

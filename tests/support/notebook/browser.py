@@ -36,6 +36,7 @@ CELLS = {
     "printed": "print 'seen'; io.stderr:write 'an error stream\\n'",
     "an error": "y = ones(2, 3)\ny:matmul(y)",
     "a report": "s = ones(3, 3, {device = 'sim'}); s:sum():item(); sync.report()",
+    "a page": "profile.run(function() return s:matmul(s):sum():item() end):report()",
     "training": "step = 0; while true do step = step + 1; s:sum():item() end",
 }
 
@@ -164,6 +165,8 @@ ok(output["a table"].count("<tr>") == 5 and ">f32 4x3 cpu<" in output["a table"]
 ok('<img src="data:image/png;base64,iVBOR' in output["a picture"], "a plot is a picture", output["a picture"])
 ok(output["a bar"].count("jp-OutputArea-output") == 1 and "3/3" in output["a bar"], "a bar has one place", output["a bar"])
 
+ok("<iframe" in output["a page"] and 'sandbox="allow-scripts"' in output["a page"], "a profile's page is in a frame", output["a page"][:200])
+
 # ---- completion ----
 page.js("run(0, 'notebook:insert-cell-above')")
 page.js("run(0, 'notebook:enter-edit-mode')")
@@ -195,7 +198,7 @@ def ask(text):
 
 
 ANSWERS = "[...document.querySelectorAll('.jp-CodeConsole-content .jp-OutputArea-output')].map(e => e.innerText)"
-for text, found in ((":status", "cell 7 has run for"), (":sync", "item"), (":mem", "in use"), ("step", "a cell is running")):
+for text, found in ((":status", f"cell {len(CELLS)} has run for"), (":sync", "item"), (":mem", "in use"), ("step", "a cell is running")):
     got = ask(text)
     ok(found in got, f"{text} is answered there while the cell runs", got)
 page.picture("console")

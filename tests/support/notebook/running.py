@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from html import unescape
 
 from client import Kernel, done, kinds, ok, same, shown
 
@@ -103,6 +104,10 @@ same(html("zeros(2, 2, 2)"), "", "what has more dims is text")
 k.run("prof = profile.run(function() return s:matmul(s):sum():item() end)")
 ok("<th" in html("prof") and "matmul" in html("prof"), "a profile is a table of rows")
 ok("what the time is owed to" in html("prof:verdict()"), "a verdict")
+page = html("prof:report()")
+ok(page.startswith("<iframe sandbox=") and unescape(page).count("<!doctype html>") == 1, "its page", page[:300])
+same(html("prof:report 'page.html'"), "", "which is written where it has a name")
+ok("<!doctype html>" in open("page.html").read(), "to that file")
 k.run("sync.reset(); s:sum():item(); sync.reset() s:sum():item()")
 out = k.run("sync.report()")[1]
 ok(out[2][0] == "display_data" and out[2][1]["data"]["text/html"].count("<tr>") == 2, "the report of waits, with no wait of our own", out[2])

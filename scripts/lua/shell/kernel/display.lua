@@ -1,7 +1,7 @@
 --!plain
 -- What a cell shows before its end: notebook.display(value), notebook.update_display(value, id) and
--- notebook.clear_output(wait), pictures of plot and imshow, and bars of progress, which are updated
--- in place.
+-- notebook.clear_output(wait), pictures of plot and imshow, pages of prof:report(), and bars of
+-- progress, which are updated in place.
 local require = ...
 local gpush, native, registry = require "gpush", require "kernel.native", require "registry"
 local show, html = require "shell.kernel.show", require "shell.kernel.html"
@@ -70,6 +70,16 @@ function gpush.sync.report(options)
     made = made + 1
     send({ ["text/plain"] = text, ["text/html"] = html.report(text) },
         ("gpush-%d"):format(made), false)
+end
+
+-- prof:report() without a file: its page, in a frame that has no access to the notebook around it.
+local methods = registry["gpush.profile.methods"]
+local write = methods.report
+function methods.report(prof, ...)
+    if select("#", ...) > 0 or not html.is_profile(prof) then return write(prof, ...) end
+    made = made + 1
+    send({ ["text/plain"] = "the page of a profile, which prof:report(file) writes",
+        ["text/html"] = html.frame(require "report".page(prof)) }, ("gpush-%d"):format(made), false)
 end
 
 return display

@@ -142,10 +142,21 @@ end
 
 local LONGEST <const> = 1 << 20 -- bytes of a text that is looked at for tables
 
+function html.is_profile(value)
+    local meta = debug.getmetatable(value)
+    return type(value) == "userdata" and type(meta) == "table" and meta.__name == "gpush.profile"
+end
+
+-- A page in a frame.
+function html.frame(page)
+    return ('<iframe sandbox="allow-scripts" style="width:100%%;height:40em;border:0" \z
+        srcdoc="%s"></iframe>'):format(escaped(page))
+end
+
 function html.of(value, text)
     if gpush.is_tensor(value) then return tensor(value) end
     local meta = debug.getmetatable(value)
-    if type(value) == "userdata" and type(meta) == "table" and meta.__name == "gpush.profile" then
+    if html.is_profile(value) then
         local rows = html.report(value:table { limit = 20 })
         return "<div>" .. escaped(text) .. "</div>" .. (rows or "")
     end

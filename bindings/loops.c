@@ -18,6 +18,7 @@ enum { DEPTH = 200 }; /* Lua's own limit */
 typedef struct block {
     int kind, line; /* TK_FOR, TK_WHILE, TK_REPEAT; TK_FUNCTION; TK_DO and TK_IF */
     bool head;      /* of a loop whose `do` is still to come */
+    bool leads;     /* it is the first on its line */
 } block;
 
 static bool is_loop(int kind) { return kind == TK_FOR || kind == TK_WHILE || kind == TK_REPEAT; }
@@ -29,25 +30,36 @@ static bool opens(int kind, block *stack, int n) {
     return is_loop(kind) || kind == TK_DO || kind == TK_IF || kind == TK_FUNCTION;
 }
 
+/* Whether only blanks stand before it on its line. */
+static bool leads(const char *text, uint32_t at) {
+    while (at && (text[at - 1] == ' ' || text[at - 1] == '\t')) at--;
+    return !at || text[at - 1] == '\n';
+}
+
+/* Of a loop that ends on its line, and follows something there, it is not known what it repeats: it
+ * counts where no other is around. */
 int gp_loop_around(const char *text, size_t len, int line) {
     gp_tree t = {.text = text, .len = (uint32_t)len};
     block stack[DEPTH];
-    int n = 0, at = 1;
+    int n = 0, at = 1, within = 0;
     uint32_t seen = 0;
     for (gp_token tok = gp_lex(&t, 0); tok.kind != TK_EOF; tok = gp_lex(&t, tok.end)) {
         for (; seen < tok.start; seen++) at += text[seen] == '\n';
         if (opens(tok.kind, stack, n)) {
             if (n == DEPTH) return 0;
-            stack[n++] = (block){tok.kind, at, tok.kind == TK_FOR || tok.kind == TK_WHILE};
+            bool head = tok.kind == TK_FOR || tok.kind == TK_WHILE;
+            stack[n++] = (block){tok.kind, at, head, leads(text, tok.start)};
         } else if (closes(tok.kind)) {
             if (!n) return 0;
             block b = stack[--n];
             if (b.line > line || at < line) continue;
-            if (b.kind == TK_FUNCTION) return 0;
-            if (is_loop(b.kind)) return b.line;
+            if (b.kind == TK_FUNCTION) return within;
+            if (!is_loop(b.kind)) continue;
+            if (b.line != at || b.leads) return b.line;
+            if (!within) within = b.line;
         }
     }
-    return 0;
+    return within;
 }
 
 /* ---- the stack ---- */

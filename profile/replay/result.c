@@ -234,17 +234,25 @@ static bool copy_orders(maker *m) {
 
 /* The ops of the record that nobody measured on the card: what it takes for them is a bound. Nobody
  * measured another program's, whose times are scaled where its own card is known. */
-static bool note_bounds(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
+static bool note_bounds(gp_prof *to, const gp_timeline *t, const gp_whatif *w) {
+    const gp_prof *p = t->p;
     char list[GP_BOUNDS_TEXT] = "";
     if (gp_on_card_scales(p) && gp_card_same(p->card, w->card)) return true;
     if (p->foreign && !p->card) return gp_prof_note_bounds(to, "another program's ops");
     if (p->foreign)
         return w->card_share == 1 || gp_prof_note_bounds(to, "ops whose cost is not known");
-    for (const gp_track *t = p->host; t; t = t->next) {
-        gp_cursor at = gp_first(t);
+    for (const gp_track *host = p->host; host; host = host->next) {
+        gp_cursor at = gp_first(host);
         for (const gp_rec *r; (r = gp_next(&at));)
             if (r->kind == GP_REC_OP && r->cost && gp_card_kernel(w->card, r->cost).at_least)
                 gp_card_list(list, sizeof list, r->name);
+    }
+    for (int i = 0; i < t->ncommands;
+         i++) { /* no card's are measured of one kind of memory alone */
+        const gp_rec *r = t->command[i].rec;
+        bool copy = r->kind == GP_REC_MOVED && gp_rec_direction(r) != GP_COPY_D2D;
+        if (copy && gp_card_copy(w->card, (double)r->bytes, true, gp_rec_direction(r)).at_least)
+            gp_card_list(list, sizeof list, "copy");
     }
     return gp_prof_note_bounds(to, list);
 }
@@ -344,7 +352,7 @@ static bool note_accuracy(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
 }
 
 /* What was predicted for a card is of it, whatever the record was of. */
-static bool note_card(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
+static bool note_card(gp_prof *to, const gp_timeline *t, const gp_whatif *w) {
     char text[64];
     const gp_card *card = w->card;
     if (!card) return true;
@@ -352,7 +360,7 @@ static bool note_card(gp_prof *to, const gp_prof *p, const gp_whatif *w) {
     to->card = gp_intern_add(to->names, card, sizeof *card);
     to->modelled = gp_intern_add(to->names, text, strlen(text));
     if (!to->card || !to->modelled) return gp_fail("profile: out of memory");
-    return note_bounds(to, p, w);
+    return note_bounds(to, t, w);
 }
 
 static bool copy_rank(maker *m) {
@@ -372,7 +380,7 @@ static bool make(maker *m, const gp_job *job, const gp_replay_timings *r, gp_pro
     if (!ok) return gp_fail("profile: out of memory");
     m->to->rank = p->rank;
     m->to->size = m->w->network ? m->w->network->ranks : p->size;
-    return note_card(m->to, p, m->w) && note_accuracy(m->to, p, m->w);
+    return note_card(m->to, m->t, m->w) && note_accuracy(m->to, p, m->w);
 }
 
 gp_prof *gp_prof_predict(gp_prof *p, const gp_whatif *w, const char *predicted) {

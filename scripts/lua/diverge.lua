@@ -188,7 +188,8 @@ local function diverge(fn, inputs, device, dtype, ulp)
     local how = { device = device or not dtype and "gpu" or nil, dtype = dtype and tostring(dtype) }
     local first = run(fn, values, {}, state)
     if #first == 0 then
-        fail "diverge: fn computed no tensor of floats (expected some to compare)"
+        fail "diverge: fn computed nothing with floats (expected some to compare: ops that only \z
+            move or choose elements are not)"
     end
     local second = run(fn, values, how, state)
     return compare(first, second, narrower(own, how.dtype or own), ulp)

@@ -23,6 +23,10 @@ int main(void) {
     is("s = 'for'\ny()\ns = [[\nend\n]]\n-- for x do\ny() end", 2, 0);
     is("--[[ while\n]] for i = 1, 2 do\ny() -- end\nend", 3, 2);
     is("for _, m in f(function() while a do end end) do\ny()\nend", 2, 1);
+    /* A loop after something on one line repeats that only where no other loop is around. */
+    is("for i = 1, 3 do\nif x:item() then for j = 1, 2 do y() end end\nend", 2, 1);
+    is("for i = 1, 3 do\n\tfor j = 1, 2 do x:item() end\nend", 2, 2);
+    is("if x:item() then for j = 1, 2 do y() end end", 1, 1);
     is("end", 1, 0);
     is("for for for", 1, 0);
     is("for i = 1, 3 do\ny('", 2, 0);

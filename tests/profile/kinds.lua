@@ -109,6 +109,8 @@ local function functions(words)
     t.is({ both.device.ratio == nil, both.host.ratio == nil,
         tostring(both):find "\nno ratios: times of these kinds are not compared\n" ~= nil },
         { apart, apart, apart }, "ratios of times that may be compared: " .. words)
+    local same = compare({ one = step, two = step }, { n = 3 })
+    t.ok(same.two.unclear or same.one.unclear or not same.one.ratio, "what is alike is unclear")
     sync.reset()
     step()
     says(sync.report(false), "sync.report")

@@ -336,18 +336,31 @@ static void add_kinds(luaL_Buffer *text, const timing *t, int n, int wide) {
     }
 }
 
-/* Whether all are of kinds that may be compared. */
-static bool comparable(const timing *t, int n) {
+/* Why the times have no ratios: of some kinds, and of bounds, nothing follows. NULL: they have. */
+static const char *not_compared(const timing *t, int n) {
     char first[GP_KIND_TEXT], kind[GP_KIND_TEXT];
     gp_kind_now(t[0].sim, first);
     for (int i = 1; i < n; i++)
-        if (!gp_kinds_compare(first, gp_kind_now(t[i].sim, kind))) return false;
-    return true;
+        if (!gp_kinds_compare(first, gp_kind_now(t[i].sim, kind)))
+            return "\nno ratios: times of these kinds are not compared";
+    for (int i = 0; i < n && n > 1; i++)
+        if (*t[i].at_least) return "\nno ratios: of the least that a card can take nothing follows";
+    return NULL;
+}
+
+/* Whether a time differs from that of the fastest, `to`, by less than 5 % or their spread, as
+ * scripts/labs/verdict.lua decides it. */
+static bool unclear(const timing *t, const timing *to) {
+    static const double least = 1.05;
+    double low = t->median.time - (t->high - t->low), min = quantile(t, offsetof(figures, time), 0);
+    double high = to->median.time + (to->high - to->low);
+    if (low < min) low = min;
+    return t != to && (t->median.time < least * to->median.time || low <= high);
 }
 
 static const char *ratio_text(const timing *t, const timing *to, bool compared, char buf[32]) {
     if (compared) snprintf(buf, 32, "%.2fx", t->median.time / to->median.time);
-    return compared ? buf : "-";
+    return !compared ? "-" : unclear(t, to) ? "unclear" : buf;
 }
 
 /* Pushes the table of the n timings as text. */
@@ -355,7 +368,8 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
     enum { LEAST = 5, NUMBERS = 51 }; /* of a name; columns of the others */
     int wide = LEAST, columns = gp_fit_columns(), most = columns ? columns - NUMBERS : MOST_NAME;
     char a[32], b[32], c[32], d[32], e[32], line[256], name[MOST_NAME + 1];
-    bool compared = comparable(t, n);
+    const char *why = not_compared(t, n);
+    bool vague = false;
     luaL_Buffer text;
     if (most < LEAST || most > MOST_NAME) most = most < LEAST ? LEAST : MOST_NAME;
     for (int i = 0; i < n; i++)
@@ -370,7 +384,8 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
         snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %7s",
                  gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
                  gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d),
-                 ratio_text(&t[i], &t[0], compared, e));
+                 ratio_text(&t[i], &t[0], !why, e));
+        vague |= !why && unclear(&t[i], &t[0]);
         luaL_addchar(&text, '\n');
         snprintf(name, sizeof name, "%s", t[i].name);
         gp_fit_shorten(name, wide);
@@ -378,7 +393,9 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
         for (int k = gp_fit_width(name); k < wide; k++) luaL_addchar(&text, ' ');
         luaL_addstring(&text, line);
     }
-    if (!compared) luaL_addstring(&text, "\nno ratios: times of these kinds are not compared");
+    if (why) luaL_addstring(&text, why);
+    if (vague)
+        luaL_addstring(&text, "\nunclear: the times differ by less than 5 % or their spread");
     add_kinds(&text, t, n, wide);
     luaL_pushresult(&text);
 }
@@ -399,7 +416,8 @@ static int push_functions(lua_State *L) {
 }
 
 /* compare({name = fn, ...} [, {n = , device = , print = false}]): their figures, and the ratio to
- * the fastest, where all times are of kinds that may be compared. */
+ * the fastest, where all times are of kinds that may be compared, and none is a bound; unclear: the
+ * difference is less than 5 % or the times' spread. */
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
     gp_device *dev;
@@ -419,7 +437,8 @@ static int l_compare(lua_State *L) {
     for (int i = 0; i < n; i++) {
         lua_pushvalue(L, t[i].key);
         push_figures(L, &t[i]);
-        if (comparable(t, n)) set_number(L, "ratio", t[i].median.time / t[0].median.time);
+        if (!not_compared(t, n)) set_number(L, "ratio", t[i].median.time / t[0].median.time);
+        if (unclear(&t[i], &t[0])) lua_pushboolean(L, true), lua_setfield(L, -2, "unclear");
         lua_settable(L, -3);
     }
     push_comparison(L, t, n);

@@ -20,7 +20,8 @@ value, n, zero = 5.0, 5, torch.zeros((), device=d)
 # Only on a device is there something to pin for.
 PIN = "p = x.pin_memory() if torch.cuda.is_available() else x\n"
 
-SELECT = "r = torch.where(mask, x, 0).sum()", "r = (x * mask).sum()"
+SELECT = ("r = torch.where(mask, x, 0).sum()",
+          "r = torch.where(mask, x, 0).sum() / mask.sum() * mask.sum()")
 CHOOSE = ("a, b = x, 0\nr = torch.where(cond, a, b).sum()",)
 PUT = ("r = x.masked_fill_(mask, value)", "r = torch.where(mask, value, x)")
 COPY = PIN + "device = d\nr = p.to(device, non_blocking=True)"

@@ -213,8 +213,12 @@ function M.delays(built)
         "torch.compile, which joins kernels, or ") or nil
 end
 
+local PROCESSOR <const> = "the processor ran them here: fuse(f) for elementwise ops, a smaller \z
+    model or input; gpush --card h200 says in modelled times what a card would take"
+
 --- What to do about kernels; nil: what cause.def says.
 function M.kernels(row, prof, worth, built)
+    if prof.kind:find("CPU-backed", 1, true) then return PROCESSOR end
     return worth and shortest(prof, built) or small(row, built)
         or built.torch and worth and M.by_kind(prof) or nil
 end

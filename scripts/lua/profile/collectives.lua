@@ -371,7 +371,7 @@ function Collectives.__tostring(list)
         one before it; meanwhile: what took it longer than the first one. Exposed: what the host \z
         or the device waited for. Load imbalance: the busiest rank's own work is %.2f of the mean")
         :format(list.imbalance)
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     return table.concat(out, "\n")
 end
 

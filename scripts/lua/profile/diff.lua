@@ -105,6 +105,9 @@ local function kinds(old, new)
     return fit.safe("Times before: " .. old) .. "\n" .. fit.safe("Times now: " .. new)
 end
 
+local BOUNDS <const> = "the card takes at least that, as nobody measured how long it takes: %s; \z
+    of such times nothing follows about what is faster"
+
 -- prof:diff(before{, group = "op", limit = 20}) -> text: the largest changes first.
 local function diff(prof, before, group, limit)
     if not is_prof(before) then
@@ -128,13 +131,15 @@ local function diff(prof, before, group, limit)
     for i = 1, math.min(#rows, limit) do lines[i + 1] = cells_of(rows[i], device) end
     local n0, t0 = waits_of(before)
     local n1, t1 = waits_of(prof)
-    local times = not_compared("before", before.kind, "now", prof.kind) and ""
+    local least = prof.at_least or before.at_least
+    local times = (least or not_compared("before", before.kind, "now", prof.kind)) and ""
         or (" (%.2f times)"):format(prof.wall_ns / before.wall_ns)
     return ("%s\n%sWall time: %s before, %s now%s\n\z
         Waits: %d before (%s), %d now (%s)\n%s\n"):format(aligned(lines),
         #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
             or "", time(before.wall_ns), time(prof.wall_ns), times, n0,
-        time(t0), n1, time(t1), kinds(before.kind, prof.kind))
+        time(t0), n1, time(t1), kinds(before.kind, prof.kind) .. (least
+            and "\n" .. BOUNDS:format(fit.safe(least)) or ""))
 end
 
 return { diff = diff }

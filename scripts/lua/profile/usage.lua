@@ -12,7 +12,7 @@ local function count(n) return ("%d"):format(n) end
 
 -- A list with the kind of its times, which its text ends in where it has any.
 local function shown(list, prof, class)
-    list.kind = prof.kind
+    list.kind, list.at_least = prof.kind, prof.at_least
     return setmetatable(list, class)
 end
 
@@ -99,7 +99,7 @@ function Sync.__tostring(list)
     if list.foreign then
         out[#out + 1] = fit.LINES
     end
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     if #list.reads > 0 then out[#out + 1] = on_a_card(list.reads) end
     return head .. table.concat(out, "\n")
 end
@@ -193,7 +193,7 @@ function Waits.__tostring(list)
             return { place(row), reason(row), row.device, time(row.start),
                 time(row.stop - row.start), count(row.drained), time(row.idle) }
         end, 3)
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     return table.concat(out, "\n")
 end
 
@@ -219,7 +219,7 @@ function Devices.__tostring(list)
         return cells
     end)
     out[#out + 1] = "busy: of the wall time; idle: between the first and the last work"
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     return table.concat(out, "\n")
 end
 
@@ -234,7 +234,7 @@ function Queues.__tostring(list)
     end)
     out[#out + 1] = "idle: the host queued the next work only after the last had ended; the \z
         launch's own delay, below 30 us; or another stream or event. queued: launched and not begun"
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     return table.concat(out, "\n")
 end
 
@@ -261,7 +261,7 @@ function Launches.__tostring(list)
     out[#out + 1] = "work: kernels, copies and fills; later, the median and the longest: from the \z
         call's end to its first work's begin. short: its only work took less than the call; slow: \z
         the call took more than 50 us; late: its work began more than 100 us later"
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     return table.concat(out, "\n")
 end
 

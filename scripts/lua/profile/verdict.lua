@@ -202,8 +202,8 @@ end
 local BOUNDS <const> = "; the card's times are the least that it can take, as nobody measured it: \z
     what it takes more may be what dominates"
 
-local LEAST <const> = "; kernels take at least that on the card, and where they take more, they \z
-    dominate the more"
+local LEAST <const> = "; kernels and copies take at least that on the card, and where they take \z
+    more, they dominate the more"
 
 -- The devices' work that may be worth more than what is known, as streams may have waited for it.
 local function may_be_more(list)
@@ -241,7 +241,8 @@ local function conclude_nothing(list, how, busy, prof)
 end
 
 local function conclude(list, prof)
-    local how = list.kind == "measured" and "" or (" of a record that is %s"):format(list.kind)
+    local how = list.kind == "measured" and "" or (" of a record that is %s%s"):format(list.kind,
+        prof.at_least and not prof.foreign and ", at least" or "")
     if list.vague and not list.open then how = how .. UNKNOWING end
     local top, busy = list[1], percent(list.wall > 0 and list.busy / list.wall or 0)
     if list.untold then return conclude_untold(list, prof) end
@@ -256,7 +257,7 @@ local function conclude(list, prof)
             they were beside it"
     end
     if not WORK[top.cause] and mostly_bounds(prof) then text = text .. BOUNDS end
-    if WORK[top.cause] and prof.foreign and prof.at_least then text = text .. LEAST end
+    if WORK[top.cause] and prof.at_least then text = text .. LEAST end
     local second = list[2]
     if WORK[top.cause] and (not second or second.share < LITTLE) then
         text = ("%s; nothing else is worth %d%%: devices were busy for %s of the time"):format(text,

@@ -64,7 +64,7 @@ local function savings(prof, rank)
     list.all, list.wall = all, last_of(list.ranks).wall
     for _, row in ipairs(list) do row.advice = usage.advice(prof, row, row.what) end
     list.accuracy = replay.accuracy(prof, "wait")
-    list.kind = prof.kind
+    list.kind, list.at_least = prof.kind, prof.at_least
     return setmetatable(list, Savings)
 end
 
@@ -87,7 +87,7 @@ function Path.__tostring(list)
         out[#out + 1] = ("rank %d: %s of the path"):format(row.rank, percent(row.ns, list.wall))
     end
     out[#out + 1] = "wall time: " .. time(list.wall) .. "; what is not on the path costs nothing"
-    out[#out + 1] = fit.safe("times: " .. list.kind)
+    out[#out + 1] = fit.times(list)
     return table.concat(out, "\n")
 end
 
@@ -98,6 +98,7 @@ local function critical_path(prof, group, rank)
     end
     local list, wall, ranks = replay.critical_path(prof, rank, group or "op")
     list.wall, list.group, list.kind = wall, group, prof.kind
+    list.at_least = prof.at_least
     if ranks > 1 and group ~= "rank" then list.ranks = replay.critical_path(prof, nil, "rank") end
     return setmetatable(list, Path)
 end
@@ -140,14 +141,14 @@ function Idle.__tostring(idle)
     if #idle.ranks > 1 then out[#out + 1] = fit.columns(each_rank(idle.ranks), IDLE_RIGHT) end
     out[#out + 1] = ("queued or running at a time: %.1f on average, %d at most"):format(idle.depth,
         idle.most)
-    out[#out + 1] = fit.safe("times: " .. idle.kind)
+    out[#out + 1] = fit.times(idle)
     return table.concat(out, "\n")
 end
 
 local function idle(prof, rank)
     local ranks = replay.idle(prof, rank)
     local it = last_of(ranks)
-    it.ranks, it.kind = ranks, prof.kind
+    it.ranks, it.kind, it.at_least = ranks, prof.kind, prof.at_least
     return setmetatable(it, Idle)
 end
 

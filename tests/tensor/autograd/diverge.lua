@@ -85,7 +85,7 @@ do -- NaN in both runs is equal, which the report says
     t.ok(not tostring(r):find "NaN", "of which none is said")
 end
 t.error(function() diverge(print, 3) end, "diverge: argument 'inputs'", "a number")
-t.error(function() diverge(print, {}) end, "diverge: fn computed no tensor of floats", "print")
+t.error(function() diverge(print, {}) end, "diverge: fn computed nothing with floats", "print")
 t.error(function() diverge(print, {}, { ulp = -1 }) end, "diverge: argument 'ulp'", "below 0")
 t.error(function() diverge(print, {}, { dtype = "i32" }) end, "diverge: argument 'dtype'", "i32")
 t.error(function() diverge(function(x) return x + net.first.weight end, f32 { 1 },

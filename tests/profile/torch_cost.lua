@@ -168,7 +168,8 @@ t.ok(load(waits):on("h200"):verdict().sentence:find("no verdict: how long the ca
 local products = trace { { "aten::mm", "[[8192, 8192], [8192, 8192]]", TWO } }
 products.devices = '[{"id": 0, "name": "NVIDIA H100 PCIe"}]'
 local least = load(products):on("h200"):verdict().sentence
-t.ok(least:find("^dominated by kernels: ") and least:find("kernels and copies take at least", 1, true),
+t.ok(least:find "^dominated by kernels: "
+    and least:find("kernels and copies take at least", 1, true),
     "a verdict from a bound, which it says", least)
 waits.devices = "[" .. H100 .. "]"
 t.ok(not load(waits):on("h200"):verdict().sentence:find("no verdict", 1, true),

@@ -261,7 +261,8 @@ clock | clock() (see timeit, synchronize)
     does.
 compare | compare({name = fn, …}, [{n=, device=, print=false}]) (see timeit, profile)
     Times several functions turn by turn: their figures with ratios, which print as a table; waits
-    for devices as timeit does. Measured times and a modelled card's get no ratio.
+    for devices as timeit does. Measured times and a modelled card's get no ratio, nor do times
+    that are at least so; "unclear" is one within 5 % or the times' spread.
     options: n: number of calls; print: print the result at once; device: device to wait for
     waits: for each run, so that device time counts
     > compare({a = function() end}, {n = 1}).a.time >= 0 --> true

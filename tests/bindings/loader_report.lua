@@ -35,6 +35,7 @@ t.ok(figures.computed < 0.5 * figures.busy, "a get that waits does not compute: 
 t.ok(figures.suggested > figures.workers and
     figures.verdict:find "the rest waiting, which more workers do at the same time$",
     "then more workers help: " .. figures.verdict)
+t.ok(figures.suggested <= figures.batches, "a batch is made by one worker: " .. figures.suggested)
 t.ok(advice(prof):find "^try workers = %d+: .*which more workers do at the same time$",
     "its profile says so, too: " .. advice(prof))
 local path = os.tmpname()

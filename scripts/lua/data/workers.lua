@@ -25,11 +25,13 @@ local function figures(pass)
 end
 
 -- The number of workers that make batches as fast as the step takes them, or as the processors
--- allow; 0 where the work is negligible, or less than handing a batch over.
+-- allow, each of which makes whole batches; 0 where the work is negligible, or less than handing a
+-- batch over.
 local function suggest(pass)
     local work, least = figures(pass)
     if work < LITTLE * pass.step or work < HANDED_OVER then return 0 end
-    return math.max(1, math.min(MOST, math.ceil(work / least - 0.1)))
+    local n = math.min(MOST, pass.batches, math.ceil(work / least - 0.1))
+    return math.max(1, n)
 end
 
 -- Whether a pass computes or waits, as a sentence's part.
@@ -61,6 +63,10 @@ local function advice(pass)
     if bound then
         return ("more workers do not help: %d compute as much as %s can (%s): %s"):format(n,
             processors, took, CHEAPER)
+    end
+    if pass.workers >= pass.batches then
+        return ("each of a pass's %d batches has a worker: smaller batches, or %s"):format(
+            pass.batches, CHEAPER)
     end
     if pass.workers >= MOST then
         return ("a loader has at most %d workers: %s"):format(MOST, CHEAPER)

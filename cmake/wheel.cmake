@@ -13,7 +13,7 @@ file(GLOB runtime ${GPUSH_OLD_ROOT}/usr/lib/gcc/x86_64-linux-gnu/*)
 # What was linked in as an archive is not for others to find: a C module may bring its own zlib.
 string(JOIN " " link -B${libraries} -L${GPUSH_OLD_ROOT}/gpush/link -L${libraries} -L${GPUSH_OLD_ROOT}/lib/x86_64-linux-gnu
     -Wl,--gc-sections
-    -Wl,--exclude-libs,libz.a:libpng16.a:libjansson.a:libzip.a:libedit.a:libtinfo.a:libutf8proc.a)
+    -Wl,--exclude-libs,libz.a:libpng16.a:libjansson.a:libzip.a:libedit.a:libtinfo.a:libutf8proc.a:libzmq.a)
 foreach(kind EXE SHARED MODULE)
     set(CMAKE_${kind}_LINKER_FLAGS_INIT ${link})
 endforeach()

@@ -1,10 +1,12 @@
 # jupyter_kernel_test as it is, and a notebook run by nbclient, with a kernelspec that gpush kernel
 # install wrote. What is missing here is skipped and counted.
 import os
+import shutil
 import subprocess
 import sys
 import unittest
 
+import jupyter_client
 from client import GPUSH, Kernel, done, ok, same
 
 subprocess.run([GPUSH, "kernel", "install", "--prefix", os.getcwd()], check=True, stdout=subprocess.DEVNULL)
@@ -61,6 +63,17 @@ try:
     nbformat.validate(book)
 except ImportError:
     skip("no nbclient: pip install nbclient")
+
+# the kernelspec of the wheel, beside a program of its environment
+os.makedirs("wheel/bin")
+os.makedirs("wheel/share/jupyter/kernels/of-wheel")
+os.symlink(GPUSH, "wheel/bin/gpush")
+shutil.copy(os.environ["GPUSH_ROOT"] + "/scripts/dev/wheels/kernel.json", "wheel/share/jupyter/kernels/of-wheel/")
+os.environ["JUPYTER_PATH"] = os.getcwd() + "/wheel/share/jupyter"
+manager, of_wheel = jupyter_client.manager.start_new_kernel(kernel_name="of-wheel", startup_timeout=20)
+same(of_wheel.kernel_info(reply=True, timeout=20)["content"]["implementation"], "gpush", "the wheel's kernelspec starts it")
+of_wheel.stop_channels()
+manager.shutdown_kernel()
 
 k = Kernel()
 ok(k.seconds < 10, f"the first reply comes {1000 * k.seconds:.0f} ms after the start")

@@ -161,26 +161,26 @@ static void restart(gp_runner *r, gp_check *c) {
     for (int i = 0; i <= GP_SIMT_TENSORS; i++) clear_cells(&c->area[i]);
     clear_cells(&c->statics);
     clear_cells(&c->data);
-    r->time = r->block_time = 1;
+    r->f.time = r->block_time = 1;
 }
 
 gp_check *gp_check_begin(gp_runner *r, const gp_simt_launch *l) {
     gp_check *c = r->kept;
     if (!c && !(c = r->kept = calloc(1, sizeof *c))) return gp_fail_null("out of memory");
     if (!copy_in(c, l) || !of_module(c, l->kernel->module) || !of_blocks(c, l)) return NULL;
-    if (r->time > LARGEST_TIME / 2) restart(r, c);
+    if (r->f.time > LARGEST_TIME / 2) restart(r, c);
     c->launch = l;
-    c->launch_time = ++r->time;
+    c->launch_time = ++r->f.time;
     now = r;
     return c;
 }
 
 void gp_check_block(gp_runner *r, char *first) {
     gp_check *c = r->check;
-    if (r->time > LARGEST_TIME) {
+    if (r->f.time > LARGEST_TIME) {
         restart(r, c);
-        c->launch_time = ++r->time;
-        r->block_time = ++r->time;
+        c->launch_time = ++r->f.time;
+        r->block_time = ++r->f.time;
     }
     c->statics.lo = first - c->launch->kernel->module->symbols.first;
     c->unwritten.area = NULL;
@@ -217,7 +217,7 @@ void gp_check_free(gp_check *c) {
 char *gp_check_tensor(gp_check *c, int i) { return c->at[i]; }
 char *gp_check_dynamic(gp_check *c) { return c->area[0].lo; }
 
-void gp_check_fence(gp_runner *r) { r->check->fence[r->block] = ++r->time; }
+void gp_check_fence(gp_runner *r) { r->check->fence[r->block] = ++r->f.time; }
 
 /* ---- order ---- */
 
@@ -236,7 +236,7 @@ int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last) {
 /* Of an access since the last barrier: whether the thread that runs has met the other one since. */
 static bool met_since(const gp_runner *r, gp_access a, int thread) {
     if ((unsigned)a.thread / GP_SIMT_WARP != (unsigned)thread / GP_SIMT_WARP) return false;
-    const gp_warp *w = &r->warp[thread / GP_SIMT_WARP];
+    const gp_warp *w = &r->f.warp[thread / GP_SIMT_WARP];
     int own = thread & 31, other = a.thread & 31;
     return w->time > a.time || (w->part[own] >> other & 1 && w->part_time[own] > a.time);
 }
@@ -279,7 +279,7 @@ static inline void write_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *ce
 /* Memory that is no area's: the thread's own variables, and constants. */
 static bool of_thread(const gp_runner *r, const gp_check *c, const char *p, bool write) {
     const gp_simt_module *m = c->launch->kernel->module;
-    if ((uint64_t)(p - r->current->stack) < (uint64_t)GP_STACK - 4096) return true;
+    if ((uint64_t)(p - r->f.current->stack) < (uint64_t)GP_STACK - 4096) return true;
     return !write && (uint64_t)(p - m->base) < m->symbols.end;
 }
 
@@ -293,7 +293,7 @@ static inline bool within(const gp_area *a, const char *p, unsigned long size) {
 static void may_stop(gp_runner *r, gp_check *c) {
     if (++c->count & 0xffff) return;
     if (gp_interrupted || gp_thread_stopped() || gp_offload_is_abandoned())
-        gp_runner_fail(r, "interrupted");
+        gp_fibers_fail(&r->f, "interrupted");
 }
 
 /* The area of an access that is allowed; NULL: none is needed. */
@@ -315,11 +315,11 @@ static inline gp_area *allowed(gp_runner *r, gp_check *c, const char *p, unsigne
 static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsigned mask,
                                    bool atomic, const void *pc) {
     return (gp_access){.mask = mask & 15,
-                       .thread = (unsigned)r->current->thread & 1023,
+                       .thread = (unsigned)r->f.current->thread & 1023,
                        .pc =
                            (uint64_t)((const char *)pc - c->launch->kernel->module->base) & 0x3ffff,
                        .atomic = atomic,
-                       .time = r->time};
+                       .time = r->f.time};
 }
 
 /* The bytes of the mask in the word of p, which the area has. */

@@ -1,4 +1,4 @@
-/* How a launch is counted (counts.h), inside the runtime. For counts.c, tally.c and fiber.c. */
+/* How a launch is counted (counts.h), inside the runtime. For counts.c, tally.c and block.c. */
 #ifndef GP_SIMT_COUNTER_H
 #define GP_SIMT_COUNTER_H
 
@@ -57,11 +57,6 @@ bool gp_count_end(gp_runner *r, gp_simt_counts *to);
 void gp_count_free(gp_counter *c); /* NULL is fine */
 /* A block begins: all its threads are about to run. */
 void gp_count_block(gp_runner *r);
-/* A thread stops, at a barrier, at a function of its warp, or at its end, which is that position.
- */
-void gp_count_stops(gp_runner *r, int thread, const void *position);
-/* One that had stopped goes on. */
-void gp_count_goes(gp_runner *r, int thread);
 /* What a counted kernel calls besides. */
 void gp_count_read(const void *p, unsigned long size, const void *pc);
 void gp_count_write(void *p, unsigned long size, const void *pc);

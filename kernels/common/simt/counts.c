@@ -59,7 +59,7 @@ static void step(gp_runner *r, gp_lockstep *w, int base) {
     memset(w->cursor, 0, sizeof w->cursor);
     w->group = w->running = choose(w);
     w->waiting &= ~w->group;
-    for (unsigned m = w->group; m; m &= m - 1) r->of[base + __builtin_ctz(m)]->state = GP_RUNNING;
+    for (unsigned m = w->group; m; m &= m - 1) r->f.of[base + __builtin_ctz(m)]->state = GP_RUNNING;
 }
 
 static void stop(gp_runner *r, int thread, uint32_t depth, const void *position) {
@@ -70,20 +70,20 @@ static void stop(gp_runner *r, int thread, uint32_t depth, const void *position)
     if (!w->running) step(r, w, thread - lane);
 }
 
-void gp_count_stops(gp_runner *r, int thread, const void *position) {
-    stop(r, thread, 0, position);
+static void thread_stops(gp_fibers *f, int thread, const void *position) {
+    stop((gp_runner *)f, thread, 0, position);
 }
 
-void gp_count_goes(gp_runner *r, int thread) {
-    gp_lockstep *w = &r->counter->warp[thread / GP_SIMT_WARP];
+static void thread_goes(gp_fibers *f, int thread) {
+    gp_lockstep *w = &((gp_runner *)f)->counter->warp[thread / GP_SIMT_WARP];
     w->running |= 1u << thread % GP_SIMT_WARP;
     w->group |= 1u << thread % GP_SIMT_WARP;
 }
 
 void gp_count_block(gp_runner *r) {
-    for (int i = 0; i < r->n; i += GP_SIMT_WARP) {
+    for (int i = 0; i < r->f.n; i += GP_SIMT_WARP) {
         gp_lockstep *w = &r->counter->warp[i / GP_SIMT_WARP];
-        w->running = w->group = r->n - i < GP_SIMT_WARP ? (1u << (r->n - i)) - 1 : ~0u;
+        w->running = w->group = r->f.n - i < GP_SIMT_WARP ? (1u << (r->f.n - i)) - 1 : ~0u;
         w->waiting = 0, w->behind = 0, w->n = 0;
         memset(w->cursor, 0, sizeof w->cursor);
         memset(w->compare, 0, sizeof w->compare);
@@ -93,24 +93,24 @@ void gp_count_block(gp_runner *r) {
 static void may_stop(gp_runner *r) {
     if (++r->counter->calls & 0xffff) return;
     if (gp_interrupted || gp_thread_stopped() || gp_offload_is_abandoned())
-        gp_runner_fail(r, "interrupted");
+        gp_fibers_fail(&r->f, "interrupted");
 }
 
 void gp_count_branch(const void *pc) {
     gp_runner *r = now;
-    gp_fiber *f = r->current;
+    gp_fiber *f = r->f.current;
     gp_lockstep *w = &r->counter->warp[f->thread / GP_SIMT_WARP];
     int lane = f->thread % GP_SIMT_WARP;
     may_stop(r);
     w->waiting |= 1u << lane;
     f->state = GP_AT_BRANCH;
     stop(r, f->thread, (uint32_t)(f->stack + GP_STACK - (char *)__builtin_frame_address(0)), pc);
-    if (f->state == GP_AT_BRANCH) gp_runner_wait(f, GP_AT_BRANCH);
+    if (f->state == GP_AT_BRANCH) gp_fibers_wait(f, GP_AT_BRANCH);
     w->compare[lane] = pc;
 }
 
 void gp_count_compare(const void *pc) {
-    int thread = now->current->thread;
+    int thread = now->f.current->thread;
     now->counter->warp[thread / GP_SIMT_WARP].compare[thread % GP_SIMT_WARP] = pc;
 }
 
@@ -131,7 +131,7 @@ static gp_request *add(gp_counter *c, gp_lockstep *w) {
 /* Pairs a lane's access with those of the others by the same instruction. */
 static inline void pair(gp_runner *r, const char *p, unsigned size, const void *pc,
                         gp_count_kind kind) {
-    int thread = r->current->thread, lane = thread % GP_SIMT_WARP;
+    int thread = r->f.current->thread, lane = thread % GP_SIMT_WARP;
     gp_lockstep *w = &r->counter->warp[thread / GP_SIMT_WARP];
     int k = w->cursor[lane];
     while (k < w->n && w->request[k].pc != pc) k++;
@@ -199,6 +199,7 @@ gp_counter *gp_count_begin(gp_runner *r) {
     c->lost = false;
     c->used = 0;
     if (c->table) memset(c->table, 0, (size_t)c->size * sizeof *c->table);
+    r->f.stops = thread_stops, r->f.goes = thread_goes;
     now = r;
     return c;
 }

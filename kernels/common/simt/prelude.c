@@ -5,9 +5,9 @@
             ".hidden " name "\n.globl " name "\n" name ":\n" files ".byte 0\n.popsection\n")
 #define FILE(name) ".incbin \"kernels/common/simt/" name "\"\n"
 
-TEXT("gp_simt_prelude", FILE("abi.h") FILE("prelude.inc"));
+TEXT("gp_simt_prelude", FILE("abi.h") FILE("prelude.inc") FILE("lanes.inc"));
 TEXT("gp_simt_prelude_c", FILE("prelude_c.inc"));
-TEXT("gp_simt_prelude_cxx", FILE("prelude_cxx.inc"));
+TEXT("gp_simt_prelude_cxx", FILE("prelude_cxx.inc") FILE("lanes_cxx.inc"));
 TEXT("gp_simt_prelude_half", FILE("half.inc"));
 TEXT("gp_simt_prelude_groups", FILE("groups.inc"));
 TEXT("gp_simt_prelude_card", FILE("card.inc"));

@@ -108,7 +108,7 @@ static const char *element_text(const gp_check *c, const gp_area *a, const char 
 /* ---- findings ---- */
 
 static const char *running(const gp_runner *r, char *buf) {
-    return gp_simt_thread_text(r->launch, r->block, r->current->thread, buf, WHO);
+    return gp_simt_thread_text(r->launch, r->block, r->f.current->thread, buf, WHO);
 }
 
 void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
@@ -116,16 +116,16 @@ void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned l
     char line[LINE], who[WHO], what[WHAT];
     gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line);
     if ((uintptr_t)p < 4096)
-        gp_runner_fail(r, "%s through a null pointer at %s, %s", write ? "write" : "read", line,
+        gp_fibers_fail(&r->f, "%s through a null pointer at %s, %s", write ? "write" : "read", line,
                        running(r, who));
-    gp_runner_fail(r, "out of bounds %s at %s, %s: %s", write ? "write" : "read", line,
+    gp_fibers_fail(&r->f, "out of bounds %s at %s, %s: %s", write ? "write" : "read", line,
                    running(r, who), element_text(r->check, a, p, size, what));
 }
 
 void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
                           bool write, const void *pc) {
     char line[LINE], who[WHO], what[WHAT];
-    gp_runner_fail(r, "misaligned %s of %lu bytes at %s, %s: %s is at no multiple of %lu",
+    gp_fibers_fail(&r->f, "misaligned %s of %lu bytes at %s, %s: %s is at no multiple of %lu",
                    write ? "write" : "read", size,
                    gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
                    running(r, who), element_text(r->check, a, p, size, what), size);
@@ -134,7 +134,8 @@ void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p, unsigne
 void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
                      const void *pc) {
     char line[LINE], who[WHO], what[WHAT];
-    gp_runner_fail(r, "write to a const %s at %s, %s: %s", a->variable ? "variable" : "argument",
+    gp_fibers_fail(&r->f, "write to a const %s at %s, %s: %s",
+                   a->variable ? "variable" : "argument",
                    gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
                    running(r, who), element_text(r->check, a, p, size, what));
 }
@@ -147,7 +148,7 @@ bool gp_check_written(gp_runner *r) {
     const gp_unwritten *u = &r->check->unwritten;
     char line[LINE], who[WHO], what[WHAT];
     if (!u->area) return true;
-    snprintf(r->text, sizeof r->text,
+    snprintf(r->f.text, sizeof r->f.text,
              "read of shared memory that the block has not written at %s, %s: %s",
              place_of(r->launch->kernel->module, u->read, line),
              gp_simt_thread_text(r->launch, r->block, u->read.thread, who, sizeof who),
@@ -165,7 +166,7 @@ void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_acce
     int64_t block = gp_check_block_at(c, old.time, r->block);
     const char *p = address_of(a, cell) + __builtin_ctz(new.mask | 16);
     const char *mixed = old.atomic != new.atomic ? ", one of them atomic and one not" : "";
-    gp_runner_fail(r, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(m, new, line),
+    gp_fibers_fail(&r->f, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(m, new, line),
                    running(r, who), kinds[what],
                    gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
                    place_of(m, old, other), mixed,

@@ -19,10 +19,10 @@ typedef struct grid {
 
 static void begin_grid(gp_runner *r, const gp_simt_launch *l) {
     r->launch = l;
-    r->n = (int)(l->block.x * l->block.y * l->block.z);
-    r->now.block_dim = l->block, r->now.grid_dim = l->grid;
+    r->f.dim = r->now.block_dim = l->block, r->now.grid_dim = l->grid;
     r->now.dynamic = r->shared;
     r->check = NULL, r->counter = NULL;
+    r->f.stops = NULL, r->f.goes = NULL;
     r->args = (void **)l->arg;
 }
 
@@ -54,7 +54,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     }
     begin_grid(r, g->launch);
     for (int64_t i = begin; i < end && !g->failed; i++)
-        if (!gp_runner_block(r, i)) note(g, r->text);
+        if (!gp_runner_block(r, i)) note(g, r->f.text);
         else if (stopped()) note(g, "interrupted");
 }
 
@@ -67,7 +67,7 @@ static bool keep_counts(gp_runner *r, const gp_simt_launch *l) {
     gp_simt_kernel *k = gp_simt_kernel_of(l->kernel->number);
     gp_simt_counts c;
     if (!gp_count_end(r, &c)) return false;
-    c.blocks = (uint64_t)blocks_of(l), c.threads = c.blocks * (uint64_t)r->n;
+    c.blocks = (uint64_t)blocks_of(l), c.threads = c.blocks * (uint64_t)r->f.n;
     gp_lock(&lock);
     free(k->counts.row);
     k->counts = c;
@@ -103,7 +103,7 @@ static bool run_checked(const gp_simt_launch *l) {
     bool kept = !ok || !counts || keep_counts(r, l);
     gp_check_end(c, ok && kept);
     r->check = NULL, r->counter = NULL, r->launch = NULL;
-    return ready && kept && (ok || gp_fail("%s: %s", l->kernel->source.name, r->text));
+    return ready && kept && (ok || gp_fail("%s: %s", l->kernel->source.name, r->f.text));
 }
 
 static bool run_grid(const gp_simt_launch *l, gp_simt_loop loop) {

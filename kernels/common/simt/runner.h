@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "kernels/common/simt/context.h"
+#include "kernels/common/simt/fiber.h"
 #include "kernels/common/simt/lines.h"
 #include "kernels/common/simt/simt.h"
 #include "tensor/fuse/object.h"
@@ -37,57 +37,12 @@ struct gp_simt_kernel {
     gp_card_kernel card;
 };
 
-typedef enum gp_fiber_state {
-    GP_IDLE,
-    GP_RUNNING,
-    GP_AT_BARRIER,
-    GP_AT_WARP,
-    GP_AT_BRANCH
-} gp_fiber_state;
-
-typedef struct gp_runner gp_runner;
-
-/* Runs one thread of the block after another, up to one that waits. */
-typedef struct gp_fiber {
-    gp_fiber_context c;
-    char *stack;
-    gp_runner *run;
-    gp_fiber_state state;
-    int index;               /* in the runner's fibers */
-    int thread;              /* linear index in the block */
-    gp_uint3 at;             /* threadIdx */
-    const void *pc;          /* GP_AT_WARP: where it waits */
-    int line;                /* GP_AT_BARRIER: where */
-    unsigned mask;           /* GP_AT_WARP: lanes that meet */
-    uint64_t value;          /* … the value it brings */
-    unsigned long long *all; /* … and the values it gets: from all 32, or */
-    int from;                /* from one lane, into value */
-    unsigned met;            /* lanes that have arrived */
-    void *asan, *tsan;
-} gp_fiber;
-
-/* Lanes of a warp as bits. */
-typedef struct gp_warp {
-    unsigned waits;         /* at a function of the warp */
-    unsigned ended;         /* ended, or absent: a block's last warp may be short */
-    uint32_t time;          /* when all lanes that have not ended last met */
-    uint32_t part_time[32]; /* by lane: when it last met others, */
-    unsigned part[32];      /* which are these */
-} gp_warp;
-
 struct gp_check;
 struct gp_counter;
 
 /* One thread of the process, its fibers and the block that it is running. */
-struct gp_runner {
-    gp_fiber_context main;
-    char *stacks; /* of all fibers that there may be */
-    gp_fiber *fiber[GP_SIMT_BLOCK];
-    int nfibers, used; /* the first `used` are taken by threads of this block */
-    gp_fiber *current;
-    gp_fiber
-        *of[GP_SIMT_BLOCK]; /* by thread: its fiber while it runs; NULL: not started or ended */
-    gp_warp warp[GP_SIMT_BLOCK / GP_SIMT_WARP];
+typedef struct gp_runner {
+    gp_fibers f; /* whose time counts barriers, too */
     const gp_simt_launch *launch;
     struct gp_check *check;     /* NULL: unchecked */
     struct gp_check *kept;      /* for the next checked launch */
@@ -95,32 +50,16 @@ struct gp_runner {
     struct gp_counter *kept_counter;
     void **args;
     gp_simt_now now;
-    int n, next, live;
-    int kind, arrived, votes, result; /* of the barrier */
-    gp_fiber *first;                  /* that arrived */
-    uint32_t time;                    /* counts barriers and meetings of warps */
-    uint32_t block_time;              /* when the last barrier, or the block's begin, was */
-    int64_t block;                    /* its linear index */
-    bool failed, entered;             /* entered: the switch that ends now came from main */
-    char text[900];
-    char *shared; /* the dynamic shared memory */
+    uint32_t block_time; /* when the last barrier, or the block's begin, was */
+    int64_t block;       /* its linear index */
+    char *shared;        /* the dynamic shared memory */
     size_t shared_size;
-    const void *main_bottom;
-    size_t main_size;
-    void *asan, *tsan;
-};
-
-enum { GP_STACK = 256 << 10 /* of which a page is a guard; only touched pages take memory */ };
+} gp_runner;
 
 /* The runner of this thread; NULL with a message. */
 gp_runner *gp_runner_mine(void);
-/* Runs block number `block` of the launch. False: r->text says why. */
+/* Runs block number `block` of the launch. False: r->f.text says why. */
 bool gp_runner_block(gp_runner *r, int64_t block);
-/* Ends the block with that message, from one of its fibers. */
-_Noreturn void gp_runner_fail(gp_runner *r, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* Another thread goes on, and this one once its state is GP_RUNNING again. */
-void gp_runner_wait(gp_fiber *f, gp_fiber_state state);
 extern const gp_simt_calls gp_runner_calls, gp_counted_calls;
 
 /* ---- check.c ---- */
@@ -135,7 +74,7 @@ void gp_check_end(struct gp_check *c, bool ok);
 char *gp_check_tensor(struct gp_check *c, int i);
 char *gp_check_dynamic(struct gp_check *c);
 /* At a barrier, and at a block's end: false where a thread has read shared memory that none had
- * written; r->text says which. */
+ * written; r->f.text says which. */
 bool gp_check_written(gp_runner *r);
 void gp_check_fence(gp_runner *r);
 void gp_check_free(struct gp_check *c); /* NULL is fine */

@@ -12,12 +12,10 @@
 #include "kernels/common/simt/counts.h"
 
 enum {
-    GP_SIMT_TENSORS = 16,   /* of a call */
-    GP_SIMT_PARAMS = 32,    /* of a kernel */
-    GP_SIMT_VARIABLES = 64, /* of a module */
-    GP_SIMT_GLOBALS = 16,   /* of these: that the program has asked for */
-    GP_SIMT_BLOCK = 1024,   /* threads */
-    GP_SIMT_WARP = 32,
+    GP_SIMT_TENSORS = 16,      /* of a call */
+    GP_SIMT_PARAMS = 32,       /* of a kernel */
+    GP_SIMT_VARIABLES = 64,    /* of a module */
+    GP_SIMT_GLOBALS = 16,      /* of these: that the program has asked for */
     GP_SIMT_SHARED = 227 << 10 /* bytes of a block's shared memory, as on compute capability 9.0 */
 };
 

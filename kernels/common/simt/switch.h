@@ -1,6 +1,6 @@
-/* The context switch of fibers: callee-saved registers and the stack pointer. For C and C++, and
- * for one file of a program, which is compiled without LTO: that joins the assembler of several,
- * and may part it from what calls it. */
+/* The context switch of fibers: callee-saved registers and the stack pointer. For one file of a
+ * program, which is compiled without LTO: that joins the assembler of several, and may part it from
+ * what calls it. */
 #ifndef GP_SIMT_SWITCH_H
 #define GP_SIMT_SWITCH_H
 
@@ -19,14 +19,8 @@ static inline void gp_context_make(gp_fiber_context *c, char *stack, size_t size
     makecontext(&c->u, entry, 0);
 }
 #else
-#ifdef __cplusplus
-extern "C" {
-#endif
 /* Saves the stack pointer in *from, and continues on the stack `to`. */
 void gp_simt_swap(void **from, void *to);
-#ifdef __cplusplus
-}
-#endif
 #ifdef __x86_64__
 __asm__(".text\n"
         ".p2align 4\n"

@@ -183,8 +183,8 @@ static void compile(nvrtc_program &p, const fs::path &work) {
     for (auto &h : p.headers) write(work / h.first, h.second);
     bool ok =
         run({FAKE_CXX, "-std=c++17", "-xc++", "-O0", "-w", "-fPIC", "-shared", "-ffp-contract=off",
-             "-D__CUDACC_RTC__", "-DGP_MAX_DIM=8", "-I" FAKE_INCLUDE, "-idirafter", work,
-             work / "program.cu", "-o", work / "program.so", "-xnone", runtime.dli_fname},
+             "-D__CUDACC_RTC__", "-DGP_MAX_DIM=8", "-I" FAKE_INCLUDE, "-I" FAKE_ROOT, "-idirafter",
+             work, work / "program.cu", "-o", work / "program.so", "-xnone", runtime.dli_fname},
             work / "log");
     p.log = p.expressions.empty() ? read(work / "log") : reworded(read(work / "log"), p.text);
     if (!ok) return;

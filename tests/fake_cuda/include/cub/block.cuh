@@ -38,11 +38,11 @@ template <class T, int W = 32> struct WarpReduce {
     };
     explicit WarpReduce(TempStorage &) {}
     template <class F> T Reduce(T x, F op, int valid = W) {
-        uint64_t all[32];
-        fake::exchange(0xffffffffu, fake::bits(x), all);
-        int base = fake::lane() & ~(W - 1);
-        if (fake::lane() == base)
-            for (int i = 1; i < valid; i++) x = op(x, fake::value<T>(all[base + i]));
+        unsigned long long all[32];
+        fake_calls.exchange(0xffffffffu, fake::lanes::gp_bits(x), all, NULL);
+        int lane = fake_calls.lane(), base = lane & ~(W - 1);
+        if (lane == base)
+            for (int i = 1; i < valid; i++) x = op(x, fake::lanes::gp_value<T>(all[base + i]));
         return x;
     }
     T Sum(T x, int valid = W) {

@@ -16,7 +16,7 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
 #define FLAGS                                                                                      \
     " -w -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "       \
     "-fvisibility=hidden -ftrack-macro-expansion=0 -fdiagnostics-color=never "                     \
-    "-foptimize-sibling-calls -fPIC -shared -nostdlib"
+    "-foptimize-sibling-calls -fPIC -shared -nostdlib -Wl,-Bsymbolic"
 #define CHECKED                                                                                    \
     FLAGS " -O1 -fno-tree-sra -fsanitize=thread -g1 -gdwarf-4 --param "                            \
           "tsan-instrument-func-entry-exit=0"

@@ -3,6 +3,7 @@
 
 #include "bindings/stop.h"
 #include "tensor/base/error.h"
+#include "tensor/base/interrupt.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -57,7 +58,9 @@ static void make_timer(void) {
 
 static void on_signal(int sig, siginfo_t *info, void *context) {
     (void)info;
+    void (*others)(void) = gp_on_interrupt;
     gp_interrupted = 1;
+    if (others) others();
     bool ends = !gp_shell_notebook; /* whose front end has another button for that */
     if (ends && (!survive || ++times > 2)) signal(sig, SIG_DFL); /* the next one ends the program */
     if (ends && times == 2)

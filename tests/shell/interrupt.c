@@ -100,6 +100,28 @@ static void interrupts(void) {
     stops_op("x = randn(2500, 2500) print('run' .. 'ning') linalg.eig(x)", "linalg.eig");
 }
 
+static bool can_stop_kernels(void) {
+    return !TSAN && system("command -v gcc >/dev/null 2>&1") == 0;
+}
+
+/* Kernels of the user's whose loops have no accesses, at which the checks could stop them. */
+static void kernels(void) {
+    if (!can_stop_kernels()) {
+        for (int i = 0; i < 12; i++) tap_skip("a compiler, and signals at once, are needed");
+        return;
+    }
+    says("text = '__global__ void spin(float *y, int n) { while (n) {} *y = 42; }'", "> ",
+         "a kernel");
+    says("free = cuda.kernel(text, 'spin', {check = false}) spin = cuda.kernel(text, 'spin')", "> ",
+         "is compiled twice");
+    stops("y = zeros(1) print('run' .. 'ning') spin(1, 32, y, 1)", "a checked kernel");
+    stops("y = zeros(1) print('run' .. 'ning') free(9999, 32, y, 1)", "an unchecked kernel");
+    stops("y = zeros(1, {device = 'sim'}) spin(1, 32, y, 1) print('run' .. 'ning') y:item()",
+          "a kernel on a device");
+    says("y = zeros(1, {device = 'sim'}) spin(1, 1, y, 0) print(y:item())", "\r\n42.0\r\n",
+         "the next kernel runs");
+}
+
 int main(void) {
     char program[4096];
     snprintf(program, sizeof program, "%s/gpush",
@@ -108,6 +130,7 @@ int main(void) {
     if (!pty_start(&p, shell)) return tap_skip_all("no pseudo-terminals here");
     tap_ok(pty_expect(&p, "> ", 60), "a prompt");
     interrupts();
+    kernels();
     tap_ok(pty_expect(&p, "> ", 60) && pty_edits(&p), "the prompt waits for keys");
     pty_send(&p, "\4");
     tap_is_int(pty_end(&p, 60), 0, "Ctrl-D ends it");
@@ -125,6 +148,20 @@ int main(void) {
         pty_expect(&p, "running", 60);
         pty_send(&p, "\3");
         tap_ok(pty_expect(&p, "interrupted", 60), "Ctrl-C stops a script");
+        tap_is_int(pty_end(&p, 60), 1, "which then fails");
+    }
+    char *const kernel[] = {program, "-e",
+                            "k = cuda.kernel('__global__ void k(float *y) { while (1) {} }') "
+                            "print('run' .. 'ning') k(1, 32, zeros(1))",
+                            NULL};
+    if (!can_stop_kernels()) {
+        tap_skip("a compiler, and signals at once, are needed");
+    } else {
+        pty_start(&p, kernel);
+        pty_expect(&p, "running", 60);
+        usleep(200000);
+        pty_send(&p, "\3");
+        tap_ok(pty_expect(&p, "interrupted", 60), "Ctrl-C stops a script's kernel");
         tap_is_int(pty_end(&p, 60), 1, "which then fails");
     }
     return tap_done();

@@ -14,6 +14,7 @@ static gp_runner *me(void) { return (gp_runner *)gp_fibers_mine(); }
 
 static void runner_free(void *p) {
     gp_runner *r = p;
+    gp_halt_free(r->halt);
     gp_fibers_end(&r->f);
     gp_check_free(r->kept);
     gp_count_free(r->kept_counter);
@@ -38,6 +39,7 @@ gp_runner *gp_runner_mine(void) {
     if (!r) return gp_fail_null("out of memory");
     r->f.body = body, r->f.now = &r->now.thread;
     if (!gp_fibers_begin(&r->f, &why)) return free(r), gp_fail_null("%s", why);
+    r->halt = gp_halt_new();
     pthread_setspecific(ending, r);
     return r;
 }

@@ -61,9 +61,9 @@ struct gp_fibers {
     void (*body)(gp_fibers *r); /* runs one thread of the block */
     void (*stops)(gp_fibers *r, int thread, const void *position); /* one ends, or waits for others;
                                                                       NULL: nobody asks */
-    void (*goes)(gp_fibers *r, int thread);                        /* one that had stopped goes on */
-    gp_uint3 *now, dim; /* where threadIdx is kept, and blockDim */
-    bool backward;      /* from the last thread to the first */
+    void (*goes)(gp_fibers *r, int thread); /* one that had stopped goes on */
+    gp_uint3 *now, dim;                     /* where threadIdx is kept, and blockDim */
+    bool backward;                          /* from the last thread to the first */
     gp_fiber_context main;
     char *stacks; /* of all fibers that there may be */
     gp_fiber *fiber[GP_SIMT_BLOCK];
@@ -105,7 +105,7 @@ void gp_fibers_reset(gp_fibers *r);
 void gp_fibers_wait(gp_fiber *f, gp_fiber_state state);
 /* Ends the block with that message, unless it has one. */
 __attribute__((noreturn, format(printf, 2, 3))) void gp_fibers_fail(gp_fibers *r, const char *fmt,
-                                                                     ...);
+                                                                    ...);
 /* The current thread waits for those of the block; what the kind makes of their votes. */
 int gp_fibers_barrier(gp_fibers *r, int kind, int vote);
 /* Lets those at the barrier go on. */

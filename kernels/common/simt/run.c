@@ -5,6 +5,7 @@
 
 #include "kernels/common/simt/counter.h"
 #include "tensor/base/error.h"
+#include "tensor/base/interrupt.h"
 #include "tensor/device/device.h"
 #include "tensor/device/offload.h"
 #include "tensor/device/stream/thread.h"
@@ -45,6 +46,12 @@ static bool stopped(void) {
     return gp_interrupted || gp_thread_stopped() || gp_offload_is_abandoned();
 }
 
+static bool run_block(gp_runner *r, int64_t i) {
+    if (!stopped()) return gp_runner_block(r, i);
+    snprintf(r->f.text, sizeof r->f.text, "interrupted");
+    return false;
+}
+
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     grid *g = ctx;
     gp_runner *r = gp_runner_mine();
@@ -53,9 +60,10 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
         return;
     }
     begin_grid(r, g->launch);
+    gp_halt_begin(r->halt);
     for (int64_t i = begin; i < end && !g->failed; i++)
-        if (!gp_runner_block(r, i)) note(g, r->f.text);
-        else if (stopped()) note(g, "interrupted");
+        if (!run_block(r, i)) note(g, r->f.text);
+    gp_halt_end(r->halt);
 }
 
 static int64_t blocks_of(const gp_simt_launch *l) {
@@ -85,6 +93,12 @@ bool gp_simt_last_counts(const gp_simt_kernel *k, gp_simt_counts *to) {
     return ok;
 }
 
+/* The launch has failed, for that reason. */
+static bool fails(const gp_simt_launch *l, const char *text) {
+    gp_was_interrupted = !strcmp(text, "interrupted");
+    return gp_fail("%s: %s", l->kernel->source.name, text);
+}
+
 static bool run_checked(const gp_simt_launch *l) {
     gp_runner *r = gp_runner_mine();
     struct gp_check *c = r ? gp_check_begin(r, l) : NULL;
@@ -99,11 +113,13 @@ static bool run_checked(const gp_simt_launch *l) {
     r->check = c;
     bool counts = l->kernel->module->counted;
     bool ready = !counts || (r->counter = gp_count_begin(r)), ok = ready;
-    for (int64_t i = 0; ok && i < blocks_of(l); i++) ok = gp_runner_block(r, i);
+    gp_halt_begin(r->halt);
+    for (int64_t i = 0; ok && i < blocks_of(l); i++) ok = run_block(r, i);
+    gp_halt_end(r->halt);
     bool kept = !ok || !counts || keep_counts(r, l);
     gp_check_end(c, ok && kept);
     r->check = NULL, r->counter = NULL, r->launch = NULL;
-    return ready && kept && (ok || gp_fail("%s: %s", l->kernel->source.name, r->f.text));
+    return ready && kept && (ok || fails(l, r->f.text));
 }
 
 static bool run_grid(const gp_simt_launch *l, gp_simt_loop loop) {
@@ -112,7 +128,7 @@ static bool run_grid(const gp_simt_launch *l, gp_simt_loop loop) {
     int64_t threads = (int64_t)l->block.x * l->block.y * l->block.z;
     grid g = {.launch = l};
     loop(blocks_of(l), (THREADS + threads - 1) / threads, run_blocks, &g);
-    return !g.failed || gp_fail("%s: %s", l->kernel->source.name, g.text);
+    return !g.failed || fails(l, g.text);
 }
 
 /* Exchanges the module's variables with their values: before a launch, and after it. */

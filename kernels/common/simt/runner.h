@@ -39,6 +39,7 @@ struct gp_simt_kernel {
 
 struct gp_check;
 struct gp_counter;
+typedef struct gp_halt gp_halt;
 
 /* One thread of the process, its fibers and the block that it is running. */
 typedef struct gp_runner {
@@ -54,6 +55,7 @@ typedef struct gp_runner {
     int64_t block;       /* its linear index */
     char *shared;        /* the dynamic shared memory */
     size_t shared_size;
+    gp_halt *halt; /* NULL: Ctrl-C waits for a kernel's next access */
 } gp_runner;
 
 /* The runner of this thread; NULL with a message. */
@@ -61,6 +63,15 @@ gp_runner *gp_runner_mine(void);
 /* Runs block number `block` of the launch. False: r->f.text says why. */
 bool gp_runner_block(gp_runner *r, int64_t block);
 extern const gp_simt_calls gp_runner_calls, gp_counted_calls;
+
+/* ---- halt.c: how Ctrl-C stops what does not ask; NULL is fine for all but the first ---- */
+
+/* For this thread; NULL: it cannot be. */
+gp_halt *gp_halt_new(void);
+void gp_halt_free(gp_halt *h);
+/* Between these this thread runs blocks. */
+void gp_halt_begin(gp_halt *h);
+void gp_halt_end(gp_halt *h);
 
 /* ---- check.c ---- */
 

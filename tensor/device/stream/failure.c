@@ -95,6 +95,13 @@ static void mark_read(gp_failure *f) {
     atomic_fetch_sub(&gp_failures_unread, 1);
 }
 
+void gp_failure_told(gp_stream *s, uint64_t from) {
+    gp_lock(&list_lock);
+    for (gp_failure *f = list; f; f = f->next)
+        if (f->stream == s && f->from == from) mark_read(f);
+    gp_unlock(&list_lock);
+}
+
 static bool covers(gp_stream *s, uint64_t upto, const gp_failure *f) {
     if (f->stream == s) return f->from <= upto;
     return f->stream->dev == s->dev && atomic_load(&s->synced_to[f->stream->index]) >= f->from;

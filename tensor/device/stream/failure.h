@@ -30,6 +30,9 @@ extern _Atomic int gp_failures_unread;
  * this text, which is copied. broke: anything may have been written; otherwise the failure is bad
  * data that was found. May be called on any thread, before s->completed reaches them. */
 void gp_failure_add(gp_stream *s, uint64_t from, uint64_t to, bool broke, const char *text);
+/* The failure of that command has been raised elsewhere; values that stem from it still raise it.
+ */
+void gp_failure_told(gp_stream *s, uint64_t from);
 
 /* How a storage is written: completely; not at all if the command finds bad data. */
 enum { GP_WRITE_WHOLE = 1, GP_WRITE_CHECKED = 2 };

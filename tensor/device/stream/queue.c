@@ -14,6 +14,7 @@
 #include "tensor/device/stream/recovery.h"
 #include "tensor/device/stream/thread.h"
 #include "tensor/base/env.h"
+#include "tensor/base/interrupt.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/op.h"
 
@@ -74,6 +75,7 @@ static void fail(gp_stream *s, const gp_call *c, uint64_t at, bool broke) {
                  c->loc.line, s->dev->name);
     else snprintf(text, sizeof text, "%s (on %s)", gp_error(), s->dev->name);
     gp_failure_add(s, at, at, broke, text);
+    if (gp_was_interrupted) gp_failure_told(s, at);
 }
 
 /* On the worker: reports that the command it runs has failed, with gp_error(). */
@@ -195,6 +197,7 @@ static void run_replay(gp_stream *s, command *cmd) {
 
 /* On the worker. */
 static void execute(gp_stream *s, command *cmd) {
+    gp_was_interrupted = false;
     switch (cmd->kind) {
     case KERNEL: run_kernel(s, cmd); break;
     case COPY: run_copy(s, cmd); break;

@@ -1,0 +1,137 @@
+/* Stops kernels that never ask whether they are stopped, as an endless loop of arithmetic. Ctrl-C
+ * sends a signal to each thread that runs blocks, and its handler lets the processor go on
+ * elsewhere if it finds it in a kernel's code: there a thread of a block holds no lock, and its
+ * stack is made anew. Where it finds it in this program, or in the C library, the signal comes
+ * again a millisecond later. */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "kernels/common/simt/runner.h"
+#include "tensor/base/interrupt.h"
+#include "tensor/device/stream/thread.h"
+
+#ifndef sigev_notify_thread_id /* glibc before 2.39 */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { SIGNAL = SIGSTKFLT /* which Linux never sends */, MOST = 512 };
+
+/* A thread that runs blocks. They stay, for a handler may look at them at any time. */
+struct gp_halt {
+    atomic_int thread;           /* its id; 0: nobody's */
+    atomic_bool running, wanted; /* blocks; to stop */
+    timer_t again;
+    bool has_timer;
+};
+
+static gp_halt table[MOST];
+
+/* Called in the handler of Ctrl-C. */
+static void halt_all(void) {
+    for (int i = 0; i < MOST; i++) {
+        int thread = table[i].thread;
+        if (!thread || !table[i].running) continue;
+        table[i].wanted = true;
+        syscall(SYS_tgkill, getpid(), thread, SIGNAL);
+    }
+}
+
+/* Where the thread of a block continues that the signal has found in a kernel. */
+__attribute__((noreturn, used)) static void leave_kernel(void) {
+    gp_fibers_fail(gp_fibers_mine(), "interrupted");
+}
+
+/* Whether the handler's thread was in a kernel, which it then leaves. */
+static bool leave(const gp_runner *r, ucontext_t *context) {
+#if defined(__SANITIZE_THREAD__) /* which gives handlers a copy of the context */
+    return (void)context, !r;
+#elif defined(__x86_64__)
+    enum { RED_ZONE = 128 }; /* below the stack pointer, which the function may use */
+    greg_t *reg = context->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)reg[REG_RIP];
+#elif defined(__aarch64__)
+    uintptr_t at = context->uc_mcontext.pc;
+#else
+    uintptr_t at = 0;
+#endif
+#if !defined(__SANITIZE_THREAD__)
+    const gp_simt_module *m = r->launch->kernel->module;
+    if (!r->f.current || at - (uintptr_t)m->base >= m->symbols.end) return false;
+#if defined(__x86_64__)
+    reg[REG_RSP] = ((reg[REG_RSP] - RED_ZONE) & ~(greg_t)15) - 8; /* as after a call */
+    reg[REG_RIP] = (greg_t)(uintptr_t)leave_kernel;
+#elif defined(__aarch64__)
+    context->uc_mcontext.sp &= ~(uint64_t)15;
+    context->uc_mcontext.pc = (uintptr_t)leave_kernel;
+#else
+    return false;
+#endif
+    return true;
+#endif
+}
+
+static void on_signal(int sig, siginfo_t *info, void *context) {
+    (void)sig, (void)info;
+    int error = errno;
+    gp_runner *r = (gp_runner *)gp_fibers_mine();
+    gp_halt *h = r ? r->halt : NULL;
+    const struct itimerspec soon = {.it_value.tv_nsec = 1000000};
+    if (h && h->running && h->wanted) {
+        if (leave(r, context)) h->wanted = false;
+        else if (h->has_timer) timer_settime(h->again, 0, &soon, NULL);
+    }
+    errno = error;
+}
+
+/* Nobody else has a handler for the signal. */
+static bool installed;
+static void install(void) {
+    struct sigaction sa = {.sa_sigaction = on_signal,
+                           .sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART},
+                     before;
+    sigfillset(&sa.sa_mask);
+    if (sigaction(SIGNAL, NULL, &before) || before.sa_handler != SIG_DFL) return;
+    installed = sigaction(SIGNAL, &sa, NULL) == 0;
+    if (installed) gp_on_interrupt = halt_all;
+}
+
+gp_halt *gp_halt_new(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct sigevent e = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
+    sigset_t own;
+    int thread = gettid();
+    pthread_once(&once, install);
+    if (!installed || !gp_handler_stack()) return NULL;
+    for (int i = 0; i < MOST; i++) {
+        gp_halt *h = &table[i];
+        int nobody = 0;
+        if (!atomic_compare_exchange_strong(&h->thread, &nobody, thread)) continue;
+        e.sigev_notify_thread_id = thread;
+        h->has_timer = timer_create(CLOCK_MONOTONIC, &e, &h->again) == 0;
+        sigemptyset(&own), sigaddset(&own, SIGNAL);
+        pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+        return h;
+    }
+    return NULL;
+}
+
+void gp_halt_free(gp_halt *h) {
+    if (!h) return;
+    if (h->has_timer) timer_delete(h->again);
+    h->thread = 0;
+}
+
+void gp_halt_begin(gp_halt *h) {
+    if (h) h->running = true;
+}
+
+void gp_halt_end(gp_halt *h) {
+    if (!h) return;
+    h->running = false;
+    h->wanted = false;
+}

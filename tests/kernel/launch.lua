@@ -150,6 +150,11 @@ local many = {}
 for k = 1, 17 do many[k] = "int *x" .. k end
 raises(function() kernel("__global__ void f(" .. table.concat(many, ", ") .. ") {}") end,
     "f: 17 pointers and 0 numbers (expected at most 16 and 25)", "many pointers")
+for _, name in ipairs { "a", "n", "args" } do
+    local y = g.zeros(4)
+    kernel(("__global__ void %s(float *y) { y[threadIdx.x] = 1; }"):format(name))(1, 4, y)
+    t.is(y, { 1, 1, 1, 1 }, "a kernel may be called " .. name)
+end
 local ok, message = pcall(kernel, [[
 __global__ void wrong(float *x, int n) {
     int i = threadIdx.x;

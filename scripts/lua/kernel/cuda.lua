@@ -60,14 +60,14 @@ local function entries(module)
     for i, kernel in ipairs(module.kernels) do
         local args = {}
         for k, p in ipairs(kernel.params) do
-            args[k] = ("*(%s *)a[%d]"):format(p.pointer and p.text or p.plain, k - 1)
+            args[k] = ("*(%s *)gp_args[%d]"):format(p.pointer and p.text or p.plain, k - 1)
         end
-        list[#list + 1] = ("GP_SHOWN void gp_entry_%d(void **a) { %s(%s); }\n"):format(i - 1,
-            kernel.name, table.concat(args, ", "))
+        list[#list + 1] = ("GP_SHOWN void gp_entry_%d(void **gp_args) { %s(%s); }\n"):format(
+            i - 1, kernel.name, table.concat(args, ", "))
     end
     for i, v in ipairs(module.globals) do
-        list[#list + 1] = ("GP_SHOWN void *gp_global_%d(unsigned long *n) { *n = sizeof(%s); \z
-            return (void *)&%s; }\n"):format(i - 1, v.name, v.name)
+        list[#list + 1] = ("GP_SHOWN void *gp_global_%d(unsigned long *gp_n) { \z
+            *gp_n = sizeof(%s); return (void *)&%s; }\n"):format(i - 1, v.name, v.name)
     end
     return table.concat(list)
 end

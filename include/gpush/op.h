@@ -85,7 +85,7 @@ struct gpush_call {
     const gpush_functions *gpush;
 };
 
-/* A step of backward. Those of lists have no gradients. */
+/* A step of backward. It fails where a tensor of a list needs a gradient: those have none. */
 struct gpush_gradient {
     int32_t nargs, nresults;
     const gpush_arg *arg;   /* of the call; tensors without their elements */

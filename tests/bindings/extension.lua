@@ -152,6 +152,14 @@ for _, device in ipairs { "cpu", "sim" } do
         { { { 2, 3, 4 }, { 5, 6, 7 } }, { { 4, 5, 6 }, { 7, 8, 9 } } }, "two results")
 end
 local leaf = ones(2, { dtype = "f64" }):requires_grad_()
+local by = { ones(2, { dtype = "f64" }), ones(3, { dtype = "f64" }) }
+local x2 = tensor({ 3, 4 }, { dtype = "f64" }):requires_grad_()
+probe.probe_times(x2, by):sum():backward()
+t.is(x2.grad, { 2, 2 }, "a gradient beside a list")
+by[2]:requires_grad_()
+t.error(function() probe.probe_times(x2, by):sum():backward() end,
+    "backward: probe_times: tensors in a list, as 'ys', have no gradients: detach them",
+    "none of a list")
 t.error(function() probe_both(leaf, 1):sum():backward() end,
     "backward: probe_both has no gradient: library 'probe' gives none", "no gradient")
 t.is({ ops().probe_both.grad, ops().probe_gradient.grad }, { "no", "yes" }, "which the table says")

@@ -105,6 +105,11 @@ static void set_argument(work *w, int a) {
     if (!gp_has(w->v, a)) return;
     if (from->kind == GP_LIST) {
         w->arg[a] = (gpush_arg){.kind = GPUSH_TENSORS, .n = from->n};
+        for (int k = 0; k < from->n; k++)
+            if (w->v->need[from->i + k]) w->failed = true;
+        if (w->failed)
+            gp_fail("backward: %s: tensors in a list, as '%s', have no gradients: detach them",
+                    w->e->op.name, w->e->sig.p[a].name);
         return;
     }
     if (i < 0) {
@@ -123,7 +128,8 @@ static void set_argument(work *w, int a) {
 
 static bool by_function(gp_vjp *v, const gp_extension *e) {
     work w = {.v = v, .e = e};
-    for (int a = 0; a < e->sig.n; a++) set_argument(&w, a);
+    for (int a = 0; a < e->sig.n && !w.failed; a++) set_argument(&w, a);
+    if (w.failed) return false;
     for (int i = 0; i < v->node->nout; i++) {
         w.y[i] = value(v->y[i]);
         w.dy[i] = value(gp_g(v, i));

@@ -53,6 +53,19 @@ static int scale(const gpush_call *c) {
     return 0;
 }
 
+/* x times the number of ys. */
+static int times(const gpush_call *c) {
+    for (int64_t i = 0; i < c->result[0].numel; i++)
+        ((double *)c->result[0].data)[i] = ((double *)c->arg[0].tensor->data)[i] * c->arg[1].n;
+    return 0;
+}
+
+static int times_gradient(gpush_gradient *g) {
+    for (int k = 0; k < g->arg[1].n; k++)
+        g->dx[0] = k ? gpush_run(g, "add", "tt", g->dx[0], g->dy[0]) : g->dy[0];
+    return 0;
+}
+
 /* a + 2 b of two dims, by strides. */
 static int strided(const gpush_call *c) {
     const gpush_tensor *a = c->arg[0].tensor, *b = c->arg[1].tensor, *y = &c->result[0];
@@ -136,6 +149,14 @@ static const gpush_op ops[] = {
      .dtypes = "f64",
      .results = GPUSH_NO_RESULTS,
      .cpu = scale},
+    {.name = "probe_times",
+     .signature = "tensor x, tensors ys",
+     .help = "x times the number of ys",
+     .dtypes = "f64",
+     .shape = like,
+     .cpu = times,
+     .gradient = times_gradient,
+     .saves = ""},
     {.name = "probe_strided",
      .signature = "operand! a, operand b",
      .help = "a + 2 * b",

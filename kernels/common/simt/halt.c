@@ -1,7 +1,7 @@
 /* Stops kernels that never ask whether they are stopped, as an endless loop of arithmetic. Ctrl-C
  * sends a signal to each thread that runs blocks, and its handler lets the processor go on
  * elsewhere if it finds it in a kernel's code: there a thread of a block holds no lock, and its
- * stack is made anew. Where it finds it in this program, or in the C library, the signal comes
+ * stack is made again. Where it finds it in this program, or in the C library, the signal comes
  * again a millisecond later. */
 #include <errno.h>
 #include <signal.h>

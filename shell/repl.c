@@ -53,6 +53,7 @@ static gp_line push_line(lua_State *L, bool first) {
  * incomplete. */
 static gp_line load_statements(lua_State *L, int *status) {
     for (;;) {
+        if (gp_chunk_load_at_once(L)) return *status = LUA_OK, GP_LINE_TEXT; /* dbg( of lines */
         *status = gp_chunk_load(L, lua_tostring(L, 1));
         if (*status != LUA_OK && gp_chunk_load_last(L, false)) {
             lua_remove(L, 2); /* the message */

@@ -163,11 +163,15 @@ static bool asks(const char *text) {
     return i == n - 1;
 }
 
-/* dbg(x:sum()): a word before brackets that end the text. */
+/* dbg(x:sum()): a word before brackets that end the text, as %b() finds them. */
 static bool is_dbg(const char *text) {
-    size_t n = strlen(text);
+    size_t n = strlen(text), i = 3;
+    int depth = 0;
     while (n && isspace((unsigned char)text[n - 1])) n--;
-    return n > 5 && !strncmp(text, "dbg(", 4) && text[n - 1] == ')';
+    if (n <= 5 || strncmp(text, "dbg(", 4)) return false;
+    do depth += (text[i] == '(') - (text[i] == ')');
+    while (depth && ++i < n);
+    return i == n - 1;
 }
 
 /* Words that newcomers type to leave, or for help. */

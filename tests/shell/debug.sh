@@ -121,4 +121,33 @@ shows $'é\n… and 1000 more bytes; print(_) shows all\ntrue' "of a long string
 
 got=$(printf '%s\n' 'function f() local x = 1; error "in a script" end f()' >script.lua; "$build/gpush" script.lua 2>&1)
 hides 'debug' "a script's error keeps nothing"
+# A script that is run for its error, and dbg of several lines.
+cat >bad.lua <<'E'
+local function inner(w, n)
+    return w:matmul(w) * n
+end
+local w = ones(2, 3)
+print("begins", ...)
+inner(w, 4)
+E
+got=$(said ':run -d bad.lua one
+:debug w:sum():item() + n
+:debug 2
+:run -d nosuch.lua
+:run -d')
+shows $'begins\tone\nbad.lua:2: matmul: f32 2x3 x f32 2x3' ":run -d runs a script with its arguments, up to its error"
+shows $'1  bad.lua:2 in \'inner\'\n       return w:matmul(w) * n\n    w  f32 2x3 cpu, 24 B\n    n  4\n2  bad.lua:6' "and shows its frames"
+shows $'\n10.0\n2  bad.lua:6\n' "which :debug goes on with"
+shows 'nosuch.lua: No such file or directory' "a file that is not there"
+shows ':run needs a file' "and none"
+got=$(said 'x = ones(2, 3)
+dbg(x
+  :sum()
+  :item())
+dbg(x:add(
+  1):sum():item())
+print("whole")' | sed 's/host [0-9.]* [mu]*s/host T/')
+shows $'x        f32 2x3 cpu, 24 B; host T\n:sum()   f32 scalar cpu, 4 B; host T\n:item()  6.0; host T\n6.0\n' "dbg of several lines, in plain lines"
+shows $':add(1)  f32 2x3 cpu, 24 B; host T\n:sum()' "and of a call that is divided"
+shows $'\n12.0\nwhole' "after which all goes on"
 tap_done

@@ -3,7 +3,8 @@
 local require = ...
 local gpush, shell = require "gpush", require "shell"
 local native = shell.native
-local safe = debug.getregistry()["gpush.safe"]
+local registry = debug.getregistry()
+local safe = registry["gpush.safe"]
 local commands, order = {}, {}
 
 local function command(name, argument, help, fn)
@@ -198,16 +199,33 @@ end)
 
 -- ---- Files ----
 
-command("run", "file [args]", "runs a file as gpush would", function(text)
+-- Calls f; where it fails, its frames are those of :debug, which is shown.
+local function debugged(f, ...)
+    local frames = require "shell.debug.frames"
+    registry["gpush.frames"] = nil
+    local results = table.pack(xpcall(f, function(message)
+        registry["gpush.frames"] = frames.keep(tostring(message))
+        return message
+    end, ...))
+    if results[1] then return table.unpack(results, 2, results.n) end
+    if not registry["gpush.frames"] then error(results[2], 0) end
+    return frames.command ""
+end
+
+command("run", "[-d] file [args]", "runs a file as gpush would; -d: :debug at an error",
+    function(text)
     local words = {}
     for word in text:gmatch "%S+" do words[#words + 1] = word end
+    local debugs = words[1] == "-d"
+    if debugs then table.remove(words, 1) end
     if not words[1] then fail ":run needs a file" end
     local f, message = loadfile(words[1])
     if not f then fail("%s", message) end
     local before = arg
     local _ <close> = finally(function() arg = before end)
     arg = { [0] = words[1], table.unpack(words, 2) }
-    local results = table.pack(chunk_of(f)(table.unpack(words, 2)))
+    local call = debugs and debugged or function(g, ...) return g(...) end
+    local results = table.pack(call(chunk_of(f), table.unpack(words, 2)))
     return table.unpack(results, 1, results.n)
 end)
 

@@ -48,6 +48,9 @@ local function measured(f, value, waits)
     return results, { host = host, device = device, kind = kind, waits = waited }
 end
 
+-- A step as one line.
+local function shown(step) return (step:gsub("%s*\n%s*", "")) end
+
 -- One line: the step, its value, what it took.
 local function put(step, wide, value, used, commands)
     local line = ("%-" .. wide .. "s  %s; host %s"):format(step, commands.describe(value),
@@ -68,14 +71,14 @@ return function(text, commands)
     local _ <close> = setmetatable({}, { __close = function() native.busy(false) end })
     local results, wide, used = { n = 0 }, 0
     local steps = split(text)
-    for _, step in ipairs(steps) do wide = math.max(wide, math.min(#step, 40)) end
+    for _, step in ipairs(steps) do wide = math.max(wide, math.min(#shown(step), 40)) end
     gpush.synchronize()
     for i, step in ipairs(steps) do
         local f = i == 1 and commands.compile(step, "dbg")
             or assert(load("local _before = ...; local gpush_line_ <close> = nil return"
                 .. BEFORE .. step, "=dbg"))
         results, used = measured(f, results[1], commands.waits)
-        put(step, wide, results[1], used, commands)
+        put(shown(step), wide, results[1], used, commands)
     end
     return table.unpack(results, 1, results.n)
 end

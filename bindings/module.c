@@ -90,6 +90,7 @@ static void fill_registry(lua_State *L) {
     gp_lua_push_synonyms(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
     gp_lua_push_members(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.members");
     gp_lua_push_typed_options(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.typed_options");
+    gp_lua_push_second_options(L), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.second_options");
     lua_pushcfunction(L, gp_l_require), lua_setfield(L, LUA_REGISTRYINDEX, "gpush.require");
 }
 

@@ -215,3 +215,11 @@ void gp_lua_push_typed_options(lua_State *L) {
 #define TYPED(function, parameter, second) add_second(L, #function, #parameter, #second);
 #include "bindings/args/names.def"
 }
+
+/* The key has the parameter, since a second name may be that of several. */
+void gp_lua_push_second_options(lua_State *L) {
+    lua_newtable(L);
+#define OPTION(function, parameter, second)                                                        \
+    add_second(L, #function, #parameter, #second " " #parameter);
+#include "bindings/args/names.def"
+}

@@ -35,5 +35,8 @@ void gp_lua_push_members(lua_State *L);
 /* Pushes {function = {second name = parameter, …}, …}, any = {…} for every function: options
  * that are translated only at the prompt, scripts' "gpush.typed_options". */
 void gp_lua_push_typed_options(lua_State *L);
+/* Pushes a table of the options that an op takes by another name: of each op, or of any, the
+ * parameter by "second parameter". */
+void gp_lua_push_second_options(lua_State *L);
 
 #endif

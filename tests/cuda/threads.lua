@@ -30,7 +30,7 @@ print(n.compiled + n.loaded, n.failed, n.why, y:equal(fn(x)))
 t.is(run("GPUSH_FAKE_DEVICES=2", [[
 local x = ones(64, {device = "cuda:1"})
 synchronize()
-fake.fault "slow=1+:100"
+fake.fault "slow=1+:1000"
 local copy, e = (x + 1):to("cpu", {non_blocking = true}), current_stream("cuda:1"):record()
 print(fake.thread(function()
     local early = e:done()

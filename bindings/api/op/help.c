@@ -85,6 +85,7 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind, uint32_t 
     if (op->own) lua_pushboolean(L, true), lua_setfield(L, -2, "own");
     if (op->indices) lua_pushinteger(L, op->indices), lua_setfield(L, -2, "indices");
     if (op->sample) lua_pushstring(L, op->sample), lua_setfield(L, -2, "sample");
+    if (op->options) lua_pushstring(L, op->options), lua_setfield(L, -2, "options");
     bool differentiable =
         op->rule && op->rule->fn && op->rule != &gp_rule_missing && !(op->types & GP_T_BOOL);
     lua_pushstring(L, !differentiable ? "no" : op->rule == &gp_rule_once ? "later" : "yes");

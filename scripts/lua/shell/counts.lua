@@ -8,6 +8,7 @@ local emit, kind, path, note = translate.expression, translate.kind, translate.p
 local counted, origin, known = translate.counted, translate.origin, require "shell.known"
 
 local DIMS <const> = "dims count from 1"
+local FLAT <const> = "without an axis it is of all elements in a row: give it x:flatten()"
 local COUNT <const> = "indices count from 1, and a range includes its end"
 
 local function literal(node)
@@ -352,7 +353,7 @@ local function shifted(node)
     return (position(node))
 end
 
-return { COUNT = COUNT, DIMS = DIMS, literal = literal, plus = plus, from_end = from_end,
-    position = position,
+return { COUNT = COUNT, DIMS = DIMS, FLAT = FLAT, literal = literal, plus = plus,
+    from_end = from_end, position = position,
     place = place, may_wrap = may_wrap,
     dims = dims, raised = raised, stop = stop, shifted = shifted }

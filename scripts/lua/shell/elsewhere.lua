@@ -77,7 +77,8 @@ end
 
 -- Options by their names here, and those that are not needed.
 elsewhere.options = { ["profile.schedule"] = { ["repeat"] = "repeats" },
-    scatter = { value = "src" }, scatter_ = { value = "src" } }
+    scatter = { value = "src" }, scatter_ = { value = "src" },
+    diag = { k = "diagonal" } }
 elsewhere.needless = { use_cuda = "devices are always recorded",
     activities = "processor and devices are always recorded",
     width = "a table is as wide as the terminal", max_name_column_width = "names are whole",

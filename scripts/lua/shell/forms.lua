@@ -78,13 +78,31 @@ function of_word.WEIGHTS(node) return (emit(node):gsub("%.pth?([\"'])$", ".safet
 
 translate.weights = of_word.WEIGHTS
 
--- The name under which a checkpoint keeps the value: model of model.state_dict().
-function of_word.STATE(node)
-    local name = path(node[1] == "call" and node[2] or node) or "model"
-    name = name:match "^[%a_][%w_]*"
-    return ("{%s = %s}"):format(name, name)
+-- What state_dict() was called of; nil of other values.
+local function holder(node)
+    return node[1] == "call" and node[2][1] == "field" and node[2][3] == "state_dict" and node[2][2]
 end
 
+-- What a checkpoint keeps: model of model.state_dict(), under its name, and a dict's entries.
+function of_word.STATE(node)
+    local of = holder(node) or node
+    local name = path(of)
+    if of[1] == "list" or of[1] == "tuple" or of[1] ~= "table" and not name then
+        say "a checkpoint has names: checkpoint.save(file, {model = model})"
+    end
+    if of[1] ~= "table" then
+        return ("{%s = %s}"):format(name:match "[%a_][%w_]*$", (emit(of)))
+    end
+    local out = { "table" }
+    for i = 2, #of do
+        local item = of[i]
+        local held = item[1] == "key" and holder(item[3])
+        out[i] = held and { "key", item[2], held } or item
+    end
+    return emit(out)
+end
+
+translate.state = of_word.STATE
 local of_options = registry["gpush.typed_options"]
 
 local by_name <const> = { KEY = true, REVERSE = true, DEFAULT = true } -- never by their place
@@ -109,6 +127,9 @@ local function fitted(form, args)
             if left[key] and given[word] then return nil end
             if left[key] then given[word], left[key] = left[key], nil end
         end
+        local none = (word == "AXIS" or word == "DIM") and given[word] and given[word][2] == "nil"
+        if none and not form.defaults[word] then say(counts.FLAT) end
+        if none then given[word] = nil end
         local default = not given[word] and form.defaults[word]
         if default and default ~= "" then given[word] = { "raw", default } end
         if not given[word] and not default or given[word] and not default and form.kinds[i]

@@ -13,10 +13,19 @@ local function missing(node)
     return not node or node[1] == "constant" and node[2] == "nil"
 end
 
+-- Julia's and MATLAB's last index, a word of Lua's.
+local function refuse_end(node)
+    if node and node[1] == "binary" then node = node[3] end
+    if node and node[1] == "name" and node[2] == "end_" and translate.value "end_" == nil then
+        say 'the last index is -1, and indices count from 1: x[-1], x["2:-1"]'
+    end
+end
+
 -- A range as its first, last and step: texts, or "" where it has none.
 local function bounds(node)
     local a, b, c = node[2], node[3], node[4]
     local from, to = "", ""
+    refuse_end(b)
     if a or b then note(COUNT) end
     if not missing(a) then
         if counts.may_wrap(a) then say "a bound counts from 1, or from -1 at the end" end
@@ -43,6 +52,7 @@ end
 -- One of the indices: in a text, nil where a text cannot say it, and as a value; length: that of
 -- its dim, nil where the dim is not known.
 local function index_part(node, length)
+    refuse_end(node)
     if counts.may_wrap(node) then
         return nil, length and counts.place(length, node) or say "an index counts from 1, or from \z
             -1 at the end"

@@ -236,7 +236,7 @@ local function postfix(e)
             e = { "call", e, { primary() }, lua = true }
         elseif is "'" then
             i = i + 1
-            e = { "field", e, "T" }
+            e = { "field", e, "T", quote = true }
         else return e end
     end
 end

@@ -310,11 +310,15 @@ function write.expression(node)
     local args = called(e, "print")
     local printed = args and print_call(args)
     if printed then return printed end
+    local said = called(e, "println")
+    if said and said[1] and said[1][1] == "string" and said[1][2]:find "%$[%a(]" then
+        say '$ puts nothing into a text: print(("x = %s"):format(x))'
+    end
     local model, file = e[1] == "call" and e[2][1] == "field" and e[2][3] == "load_state_dict"
         and e[2][2], e[1] == "call" and e[3][1]
     if model and file[1] == "call" and path(file[2]) == "torch.load" then
-        return ("checkpoint.load(%s, {%s = %s})"):format(translate.weights(file[3][1]), "model",
-            (emit(model)))
+        return ("checkpoint.load(%s, %s)"):format(translate.weights(file[3][1]),
+            translate.state(model))
     end
     return (emit(e))
 end

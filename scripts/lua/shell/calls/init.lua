@@ -7,180 +7,11 @@ local translate, elsewhere = require "shell.translate", require "shell.elsewhere
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
     translate.say, translate.note
 local counts, known = require "shell.counts", require "shell.known"
-local position, dims, shifted = counts.position, counts.dims, counts.shifted
 local by_form = require "shell.forms"
+local of_calls = require "shell.calls.arguments"
+local arguments, parameters, role = of_calls.arguments, of_calls.parameters, of_calls.role
 local value_of, write = translate.value, translate.write
 local methods = registry["gpush.tensor.methods"]
-
-local renamed = registry["gpush.typed_options"].any
-local roles = { ignore_index = position, padding_idx = position, blank = position,
-    start = position, index = shifted, dim = dims, dims = dims, first = position, last = position }
-
--- The op that a name of the library stands for: a second name has the same function.
-local function op_of(name)
-    local ops, fn = elsewhere.ops(), rawget(gpush, name)
-    if ops[name] or not fn then return name end
-    for op in pairs(ops) do
-        if rawequal(rawget(gpush, op), fn) then return op end
-    end
-    return name
-end
-
--- The types and names of the parameters of the op, {kind, name}; a method's without the first.
-local function parameters(name, method)
-    local op, out = elsewhere.ops()[op_of(name)], {}
-    for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do
-        out[#out + 1] = { kind, parameter }
-    end
-    if method then table.remove(out, 1) end
-    return out, op
-end
-
--- Parameters that are indices or labels, which count from 1 here.
-local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_loss = "target",
-    multilabel_margin_loss = "target", ctc_loss = "targets", one_hot = "x", bincount = "x",
-    embedding_bag = "input offsets", take_along_dim = "indices", unravel_index = "indices",
-    gather_nd = "indices", max_unpool1d = "indices", max_unpool2d = "indices",
-    max_unpool3d = "indices" }
-local function is_label(op, name)
-    return name == "index" or (of_labels[op] or ""):find("%f[%w]" .. name .. "%f[%W]") ~= nil
-end
-
-local function each(f, node) return "{" .. translate.joined(node, f, 2) .. "}" end
--- A list of numbers as the tensor that NumPy makes of it.
-local function made_tensor(node)
-    if kind(node) == "tensor" then return (emit(node)) end
-    return ('tensor(%s, {dtype = "f64"})'):format((emit(node)))
-end
-translate.made_tensor = made_tensor
-local function shifted_each(node)
-    return (node[1] == "list" or node[1] == "tuple") and each(shifted, node) or emit(node)
-end
--- tensordot's dims: how many, or a list for each tensor.
-local function nested(node)
-    return (node[1] == "list" or node[1] == "tuple") and each(dims, node) or emit(node)
-end
-
--- What an argument for the parameter {kind, name} of an op counts.
-local function role(parameter, op)
-    if not parameter then return nil end
-    local k, name = parameter[1], parameter[2]
-    if op == "tensordot" and name == "dims" then return nested end
-    if k == "dim" or k == "dims" or name:find "^dims?%d?$" and k ~= "shape" then return dims end
-    if op_of(op) == "movedim" and k == "ints" then return dims end
-    if k == "tensors" and name == "indices" then return shifted_each end
-    if k == "int" and (op == "narrow" or op == "select") and (name == "start" or name == "index")
-    then
-        return position
-    end
-    if k == "tensor" and is_label(op, name) then
-        return translate.beside_index
-    end
-    return k == "int" and roles[name] or nil
-end
-
-local function option(key, value, op, of)
-    local none = value[1] == "constant" and value[2] == "nil"
-    if key == "momentum" and none then return "momentum = false" end -- an entry of nil is absent
-    local name, f = (elsewhere.options[op] or renamed)[key] or renamed[key] or key, nil
-    for _, parameter in ipairs(of or {}) do
-        if parameter[2] == name then f = role(parameter, op) or emit end
-    end
-    if f == dims and translate.counted() then note(counts.DIMS) end
-    f = f or name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
-        and shifted or name ~= "start" and name ~= "first" and name ~= "last" and roles[name]
-    local text = (name == "device" and translate.device or name == "dtype" and translate.dtype or f
-        or emit)(value)
-    if name == "unbiased" and op then name = "unbiased" end
-    return load(("return {%s = 1}"):format(name)) and ("%s = %s"):format(name, text)
-        or ('["%s"] = %s'):format(name, text)
-end
-
-translate.option = option
-
-local OPTIONS <const> = "options stand in one table at the end: f(x, {dim = 1})"
-
-local of_tensors = { tensors = true, varargs = true } -- types of lists of tensors
-
--- The arguments with those of f(*[a, b]) in place, and cat(tensors=[a, b])'s.
-local function spliced(args, of)
-    local out = {}
-    for _, a in ipairs(args) do
-        local tensors = a[1] == "named" and a[2] == "tensors" and of[1] and of_tensors[of[1][1]]
-        if tensors then a = a[3] end
-        local list = a[1] == "star" and (a[2][1] == "list" or a[2][1] == "tuple") and a[2]
-        if list then table.move(list, 2, #list, #out + 1, out) else out[#out + 1] = a end
-    end
-    return out
-end
-
--- The texts of arguments: f(*a, b) unpacks a list of all, since only what stands last can be
--- several values in Lua.
-local function unpacked_last(args, list)
-    for i, a in ipairs(args) do
-        if a[1] == "star" and (i < #args or i < #list) then
-            local whole = { "list" }
-            for k, text in ipairs(list) do
-                local inner = text:match "^table%.unpack(%b())$"
-                whole[k + 1] = inner and { "star", { "raw", inner:sub(2, -2) } } or { "raw", text }
-            end
-            if #list < #args then say(OPTIONS) end
-            return { emit { "star", whole } }
-        end
-    end
-    return list
-end
-
--- *list where its numbers are dims or indices.
-local function starred(node)
-    return { "star", counts.raised(node[2], counts.DIMS)
-        or say "dims and indices in the list count from 1" }
-end
-
--- Whether NumPy makes an array of what stands for the parameter.
-local function is_array(node, parameter)
-    local of, k = parameter and parameter[1], kind(node)
-    return of == "tensor" and (k == "number" or k == "table") or of == "operand" and k == "table"
-end
-
--- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
--- place count from 1 already.
-local function arguments(args, of, op, counted)
-    local list, named, n, more = {}, {}, 0, nil
-    local variadic = #of > 0 and (of[1][1] == "shape" or of[1][1] == "dims" and #of == 1) and of[1]
-    if variadic and #args > 0 and (args[1][1] == "tuple" or args[1][1] == "list")
-        and not (args[2] and args[2][1] ~= "named") and #args[1] > 2 then
-        args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
-    end
-    args = spliced(args, of)
-    for _, a in ipairs(args) do
-        if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
-        elseif a[1] == "options" then more = more and say(OPTIONS) or a
-        else
-            n = n + 1
-            local parameter = of[n] or variadic and #of == 1 and variadic or nil
-            if variadic and variadic[1] == "shape" then parameter = nil end
-            local f = not counted and role(parameter, op)
-            if f and a[1] == "star" then a, f = starred(a), emit end
-            if parameter and parameter[2] == "correction" and a[1] == "constant" then
-                named[#named + 1] = "unbiased = " .. a[2]
-            elseif of.of_lists and is_array(a, parameter) then
-                local of_indices = f == shifted or f == translate.beside_index
-                list[#list + 1] = of_indices and shifted(a) or made_tensor(a)
-            elseif of.of_lists and parameter and of_tensors[parameter[1]]
-                and kind(a[2]) == "table" and kind(a) == "table" then
-                list[#list + 1] = each(made_tensor, a)
-            else list[#list + 1] = ((f or emit)(a)) end
-        end
-    end
-    list = unpacked_last(args, list)
-    if more and #named > 0 then say(OPTIONS) end
-    if more then list[#list + 1] = (emit(more)) end
-    if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
-    return list
-end
-
-translate.arguments = arguments
 
 local function call(name, list)
     if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
@@ -348,6 +179,13 @@ local function labels_of(f)
     for class, op in next, labelled do if layer:find(class .. "$") then return op end end
 end
 
+-- The op's parameters, of whose names a layer has more.
+local function layer_parameters(op)
+    local of = parameters(op)
+    of.all = nil
+    return of
+end
+
 -- The call of a function by its name, of a package or Python's own.
 function named_call(node, full)
     local args, last = node[3], full:match "[%w_]*$"
@@ -370,6 +208,8 @@ function named_call(node, full)
         local text, level = by_form(key, args)
         if text then return text, level end
     end
+    local rows = free and elsewhere.keys(full)[2] and elsewhere.forms[elsewhere.keys(full)[1]]
+    if rows then say(("nothing here means the same with these arguments: help %q"):format(last)) end
     if elsewhere.indices(last) == 1 then note(counts.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and full
@@ -381,7 +221,7 @@ function named_call(node, full)
     local of, op = parameters((name:gsub("^(%a+)%.", "%1_")), false)
     if not op then of, op = parameters(name, false) end
     local layer = not package and labels_of(node[2])
-    if layer then return call(name, arguments(args, parameters(layer), layer)) end
+    if layer then return call(name, arguments(args, layer_parameters(layer), layer)) end
     if elsewhere.counted[name] then of = elsewhere.counted[name] end
     of.of_lists = elsewhere.keys(full)[2] ~= nil -- NumPy's functions take lists and numbers
     local head = name:match "^[%a_][%w_]*"
@@ -395,7 +235,7 @@ end
 -- Whether the option has another name here, or counts.
 local function differs(key, op, of)
     local raw = { "raw", "v", kind = "number" }
-    return option(key, raw, op, of) ~= ("%s = v"):format(key)
+    return translate.option(key, raw, op, of) ~= ("%s = v"):format(key)
 end
 
 -- The arguments with those of **d by their names where one of them differs here; of an op, what d
@@ -449,7 +289,7 @@ local function written(node)
     end
     if f[1] == "field" or f[1] == "method" then return method_call(node) end
     local op = labels_of(f)
-    return call(emit(f, 14), arguments(args, op and parameters(op) or {}, op))
+    return call(emit(f, 14), arguments(args, op and layer_parameters(op) or {}, op))
 end
 
 -- Functions whose value is the head of a with in Python, and which begin at once here.

@@ -1,0 +1,237 @@
+--!plain
+-- Writes the arguments of calls in Lua, for calls: the signature of an op says which is a dim, an
+-- index or a shape, which options there are, and which arguments must be given.
+local require = ...
+local gpush, registry = require "gpush", require "registry"
+local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
+local emit, kind, say, note = translate.expression, translate.kind, translate.say, translate.note
+local counts = require "shell.counts"
+local position, dims, shifted = counts.position, counts.dims, counts.shifted
+
+local renamed, seconds = registry["gpush.typed_options"].any, registry["gpush.second_options"]
+local roles = { ignore_index = position, padding_idx = position, blank = position,
+    start = position, index = shifted, dim = dims, dims = dims, first = position, last = position }
+
+-- The op that a name of the library stands for: a second name has the same function.
+local function op_of(name)
+    local ops, fn = elsewhere.ops(), rawget(gpush, name)
+    if ops[name] or not fn then return name end
+    for op in pairs(ops) do
+        if rawequal(rawget(gpush, op), fn) then return op end
+    end
+    return name
+end
+
+-- The types and names of the parameters of the op, {kind, name}; a method's without the first.
+local function parameters(name, method)
+    local op, out = elsewhere.ops()[op_of(name)], {}
+    for kind, maybe, parameter, default in
+        (op and op.sig or ""):gmatch "(%a+)([!?]*) ([%w_]+)(=?)" do
+        out[#out + 1] = { kind, parameter, needed = maybe ~= "?" or default == "=",
+            required = maybe ~= "?" and default == "" }
+    end
+    if method then table.remove(out, 1) end
+    out.all, out.options = op ~= nil, op and op.options
+    return out, op
+end
+
+-- Parameters that are indices or labels, which count from 1 here.
+local of_labels = { cross_entropy = "target", nll_loss = "target", multi_margin_loss = "target",
+    multilabel_margin_loss = "target", ctc_loss = "targets", one_hot = "x", bincount = "x",
+    embedding_bag = "input offsets", take_along_dim = "indices", unravel_index = "indices",
+    gather_nd = "indices", max_unpool1d = "indices", max_unpool2d = "indices",
+    max_unpool3d = "indices" }
+local function is_label(op, name)
+    return name == "index" or (of_labels[op] or ""):find("%f[%w]" .. name .. "%f[%W]") ~= nil
+end
+
+local function each(f, node) return "{" .. translate.joined(node, f, 2) .. "}" end
+-- A list of numbers as the tensor that NumPy makes of it.
+local function made_tensor(node)
+    if kind(node) == "tensor" then return (emit(node)) end
+    return ('tensor(%s, {dtype = "f64"})'):format((emit(node)))
+end
+translate.made_tensor = made_tensor
+local function shifted_each(node)
+    return (node[1] == "list" or node[1] == "tuple") and each(shifted, node) or emit(node)
+end
+-- tensordot's dims: how many, or a list for each tensor.
+local function nested(node)
+    return (node[1] == "list" or node[1] == "tuple") and each(dims, node) or emit(node)
+end
+
+-- What an argument for the parameter {kind, name} of an op counts.
+local function role(parameter, op)
+    if not parameter then return nil end
+    local k, name = parameter[1], parameter[2]
+    if op == "tensordot" and name == "dims" then return nested end
+    if k == "dim" or k == "dims" or name:find "^dims?%d?$" and k ~= "shape" then return dims end
+    if op_of(op) == "movedim" and k == "ints" then return dims end
+    if k == "tensors" and name == "indices" then return shifted_each end
+    if k == "int" and (op == "narrow" or op == "select") and (name == "start" or name == "index")
+    then
+        return position
+    end
+    if k == "tensor" and is_label(op, name) then
+        return translate.beside_index
+    end
+    return k == "int" and roles[name] or nil
+end
+
+-- The op's parameter that is meant by the name: its own, a second one, dims where it has a dim.
+local dim_names = { dim = "dims", dims = "dim", axis = "dims", axes = "dims" }
+local function parameter_of(name, of, op)
+    local any, own = seconds.any, seconds[op] or {}
+    for _, p in ipairs(of) do if p[2] == name then return p, name end end
+    for _, p in ipairs(of) do
+        local key = name .. " " .. p[2]
+        local listed = (" " .. (of.options or "") .. " "):find((" %s=%s "):format(p[2], name), 1,
+            true)
+        if any[key] or own[key] or listed then return p, name end
+        if p[2] == dim_names[name] then return p, p[1] == "dims" and name or p[2] end
+    end
+end
+
+-- What the option is called here.
+local function option_name(key, op)
+    return (elsewhere.options[op] or renamed)[key] or renamed[key] or key
+end
+
+-- Options of functions that make tensors, and those that the hint of an error answers.
+local common = { dtype = true, device = true, requires_grad = true, unbiased = true }
+
+local function option(key, value, op, of)
+    local none = value[1] == "constant" and value[2] == "nil"
+    if key == "momentum" and none then return "momentum = false" end -- an entry of nil is absent
+    local name, f = option_name(key, op), nil
+    local parameter, accepted = parameter_of(name, of or {}, op)
+    if parameter then
+        name, f = accepted, role(parameter, op) or emit
+        if parameter[1] == "tensor" and kind(value) == "number" then
+            say(("%s of %s is a tensor here"):format(key, op))
+        end
+        if f == dims and none and parameter.needed then say(counts.FLAT) end
+        local keeps = parameter_of("keepdim", of)
+        if key == "dims" and f == dims and (keeps or parameter[2] == "dim") then -- Julia's, from 1
+            return "dim = " .. emit(value) .. (keeps and ", keepdim = true" or "")
+        end
+    elseif of and of.all and op and not common[name] and not elsewhere.needless[name] then
+        say(("%s has no option %s: help %q"):format(op, key, op))
+    end
+    if f == dims and translate.counted() then note(counts.DIMS) end
+    f = f or name:find "^dims?%d?$" and dims or name:find "_dim$" and dims or name == "index"
+        and shifted or name ~= "start" and name ~= "first" and name ~= "last" and roles[name]
+    local text = (name == "device" and translate.device or name == "dtype" and translate.dtype or f
+        or emit)(value)
+    if name == "unbiased" and op then name = "unbiased" end
+    return load(("return {%s = 1}"):format(name)) and ("%s = %s"):format(name, text)
+        or ('["%s"] = %s'):format(name, text)
+end
+
+translate.option = option
+
+local OPTIONS <const> = "options stand in one table at the end: f(x, {dim = 1})"
+
+local of_tensors = { tensors = true, varargs = true } -- types of lists of tensors
+
+-- The arguments with those of f(*[a, b]) in place, and cat(tensors=[a, b])'s.
+local function spliced(args, of)
+    local out = {}
+    for _, a in ipairs(args) do
+        local tensors = a[1] == "named" and a[2] == "tensors" and of[1] and of_tensors[of[1][1]]
+        if tensors then a = a[3] end
+        local list = a[1] == "star" and (a[2][1] == "list" or a[2][1] == "tuple") and a[2]
+        if list then table.move(list, 2, #list, #out + 1, out) else out[#out + 1] = a end
+    end
+    return out
+end
+
+-- The texts of arguments: f(*a, b) unpacks a list of all, since only what stands last can be
+-- several values in Lua.
+local function unpacked_last(args, list)
+    for i, a in ipairs(args) do
+        if a[1] == "star" and (i < #args or i < #list) then
+            local whole = { "list" }
+            for k, text in ipairs(list) do
+                local inner = text:match "^table%.unpack(%b())$"
+                whole[k + 1] = inner and { "star", { "raw", inner:sub(2, -2) } } or { "raw", text }
+            end
+            if #list < #args then say(OPTIONS) end
+            return { emit { "star", whole } }
+        end
+    end
+    return list
+end
+
+-- *list where its numbers are dims or indices.
+local function starred(node)
+    return { "star", counts.raised(node[2], counts.DIMS)
+        or say "dims and indices in the list count from 1" }
+end
+
+-- Whether NumPy makes an array of what stands for the parameter.
+local function is_array(node, parameter)
+    local of, k = parameter and parameter[1], kind(node)
+    return of == "tensor" and (k == "number" or k == "table") or of == "operand" and k == "table"
+end
+
+-- Raises words where a parameter of the op has no argument.
+local function check_all_given(args, of, op)
+    if not of.all or not op then return end
+    local given, n = {}, 0
+    for _, a in ipairs(args) do
+        if a[1] == "star" or a[1] == "options" then return end
+        local p = a[1] == "named" and parameter_of(option_name(a[2], op), of, op)
+        if p then given[p] = true elseif a[1] ~= "named" then n = n + 1 end
+    end
+    for i = n + 1, #of do
+        if of[i].required and not given[of[i]] then
+            say(("%s needs %s: help %q"):format(op, of[i][2], op))
+        end
+    end
+end
+
+-- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
+-- place count from 1 already.
+local function arguments(args, of, op, counted)
+    local list, named, n, more = {}, {}, 0, nil
+    local variadic = #of > 0 and (of[1][1] == "shape" or of[1][1] == "dims" and #of == 1) and of[1]
+    if variadic and #args > 0 and (args[1][1] == "tuple" or args[1][1] == "list")
+        and not (args[2] and args[2][1] ~= "named") and #args[1] > 2 then
+        args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
+    end
+    args = spliced(args, of)
+    for _, a in ipairs(args) do
+        if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
+        elseif a[1] == "options" then more = more and say(OPTIONS) or a
+        else
+            n = n + 1
+            local parameter = of[n] or variadic and #of == 1 and variadic or nil
+            if variadic and variadic[1] == "shape" then parameter = nil end
+            local f = not counted and role(parameter, op)
+            local none = a[1] == "constant" and a[2] == "nil"
+            if none and f == dims and parameter.needed then say(counts.FLAT) end
+            if f and a[1] == "star" then a, f = starred(a), emit end
+            if parameter and parameter[2] == "correction" and a[1] == "constant" then
+                named[#named + 1] = "unbiased = " .. a[2]
+            elseif of.of_lists and is_array(a, parameter) then
+                local of_indices = f == shifted or f == translate.beside_index
+                list[#list + 1] = not of_indices and made_tensor(a)
+                    or kind(a) == "number" and ("tensor(%s)"):format(shifted(a)) or shifted(a)
+            elseif of.of_lists and parameter and of_tensors[parameter[1]]
+                and kind(a[2]) == "table" and kind(a) == "table" then
+                list[#list + 1] = each(made_tensor, a)
+            else list[#list + 1] = ((f or emit)(a)) end
+        end
+    end
+    check_all_given(args, of, op)
+    list = unpacked_last(args, list)
+    if more and #named > 0 then say(OPTIONS) end
+    if more then list[#list + 1] = (emit(more)) end
+    if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
+    return list
+end
+
+translate.arguments = arguments
+
+return { arguments = arguments, parameters = parameters, role = role }

@@ -17,6 +17,7 @@ local function output(options, text)
     return out:read "a"
 end
 
+local FLAT <const> = "-- without an axis it is of all elements in a row: give it x:flatten()"
 -- The variables present when a line is typed.
 local setup = [[
 x, y, z, a, b, c, n, e = ones(3, 4), ones(3, 4), 2, 1, 2, true, 3, 2.5
@@ -155,28 +156,17 @@ local habits = {
     -- packages
     { "torch.save(model.state_dict(), \"m.pt\")",
         'checkpoint.save("m.safetensors", {model = model})' },
-    { 'torch.load("m.pt")', 'checkpoint.load("m.safetensors")',
-        run = "assert(checkpoint.load)" },
+    { 'torch.load("m.pt")', 'checkpoint.load("m.safetensors")', run = "assert(checkpoint.load)" },
     { 'torch.save({"model": model.state_dict(), "epoch": n}, "m.pt")',
         'checkpoint.save("m.safetensors", {model = model, epoch = n})' },
-    { 'torch.save([1, 2], "l.pt")',
-        "-- a checkpoint has names: checkpoint.save(file, {model = model})" },
     { 'q = torch.device("cuda")', 'q = "gpu"' },
     -- what no form means the same as is said in words
-    { "np.sort(x, axis=None)",
-        "-- without an axis it is of all elements in a row: give it x:flatten()" },
-    { "np.concatenate([x, x], axis=None)",
-        "-- without an axis it is of all elements in a row: give it x:flatten()" },
+    { "np.sort(x, axis=None)", FLAT }, { "np.concatenate([x, x], axis=None)", FLAT },
     { "np.trace(x, offset=1)", '-- trace has no option offset: help "trace"' },
-    { "np.triu_indices(3)", '-- triu_indices needs col: help "triu_indices"' },
-    { 'np.pad(x, 1, mode="edge")',
-        '-- nothing here means the same with these arguments: help "pad"' },
-    { "np.diff(x, prepend=0)", "-- prepend of diff is a tensor here" },
+    { 'np.pad(x, 1, mode="edge")', '-- nothing here means the same with these arguments: help "pad"' },
     -- Julia's
     { "sum(x, dims=1)", "sum(x, {dim = 1, keepdim = true})" },
     { "x[2:end]", [==[-- the last index is -1, and indices count from 1: x[-1], x["2:-1"]]==] },
-    { "x * x'", "-- where A' is the transpose, * is the matrix product: matmul(a, b.T); \z
-        here it is elementwise" },
     { "q = torch.utils.data.DataLoader(ds, batch_size=4, shuffle=True)",
         "q = data.Loader{ds, batch = 4, shuffle = true}" },
     { "q = torch.optim.SGD(model.parameters(), lr=0.1)",

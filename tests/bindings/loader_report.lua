@@ -8,8 +8,12 @@ local slow = { size = 12, get = function(_, i)
     return i
 end }
 local waiting = data.Loader { slow, batch = 4, workers = 1 }
-local prof = profile.run(function() for _ in waiting() do end end)
-local figures = waiting:report { print = false }
+local prof, figures
+for _ = 1, 9 do -- again where another program had the worker's processor
+    prof = profile.run(function() for _ in waiting() do end end)
+    figures = waiting:report { print = false }
+    if figures.computed > 0.9 * figures.busy then break end
+end
 t.ok(figures.batches == 3 and figures.samples == 12 and figures.workers == 1, "the report's counts")
 t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "the loader is the bottleneck",
     "a slow get: " .. figures.verdict)

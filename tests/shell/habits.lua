@@ -125,7 +125,6 @@ local habits = {
         run = "no_grad(function() end) do local _ <close> = no_grad() end" },
     { "global counter", "-- nothing to declare" },
     { "let q = 3", "local q = 3" },
-    { "%timeit z", "timeit(function() return z end)" },
     -- functions
     { "max(1, 2)", "math.max(1, 2)" },
     { "abs(-3)", "math.abs(-3)" },

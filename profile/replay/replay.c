@@ -169,6 +169,15 @@ static bool is_pinned(const pass *p, int i) {
     return false;
 }
 
+/* What of c's time does not grow with its work: a modelled card knows, others show it by the
+ * shortest kernels. */
+static uint64_t fixed_time(const pass *p, const gp_command *c) {
+    const gp_prof *prof = p->t->p;
+    const gp_cost *cost = c->op ? c->op->cost : NULL;
+    if (cost && prof->modelled && prof->card) return gp_card_kernel(prof->card, cost).fixed;
+    return p->least * (cost ? cost->passes : 1);
+}
+
 static uint64_t duration(const pass *p, int i) {
     const gp_command *c = &p->t->command[i];
     uint64_t ns = c->end - c->rec->t0;
@@ -180,7 +189,7 @@ static uint64_t duration(const pass *p, int i) {
     if (p->scales) ns = scaled(ns, gp_on_card_scale(p->t->p, p->costs, c, p->w->card));
     if (p->w->network) gp_network_time(p->w->network, p->t->p, c, &ns);
     double growth = gp_whatif_growth(p->w, c->op);
-    uint64_t passes = c->op && c->op->cost ? c->op->cost->passes : 1, fixed = p->least * passes;
+    uint64_t fixed = fixed_time(p, c);
     if (growth != 1 && ns > fixed) ns = fixed + scaled(ns - fixed, growth);
     uint64_t first = p->w->without_causes && c->first_use < ns ? c->first_use : 0;
     ns = scaled(ns - first, gp_whatif_factor(p->w, c->rec));

@@ -40,6 +40,23 @@ for _, it in ipairs(require "rewrites"("sim", work)) do
                 predicted / 1e3, is / 1e3, 100 * (predicted / is - 1)))
     end
 end
+-- A batch 8 times as large: kernels that take a card's measured fixed time do not grow with it.
+do
+    g.sim.card, g.sim.host = "h200", HOST
+    local net = g.nn.Sequential(g.nn.Linear(256, 256), g.nn.ReLU(), g.nn.LayerNorm(256),
+        g.nn.Linear(256, 10)):to "sim"
+    local function steps(n)
+        local x = g.randn(n, 256, { device = "sim" })
+        local y = g.randint(1, 10, { n }, { device = "sim" })
+        return function()
+            for _ = 1, 3 do g.cross_entropy(net(x), y):backward() net:zero_grad() end
+        end
+    end
+    local predicted = record(steps(128)):whatif({ batch = { 128, 1024 } }).wall_ns
+    local is = record(steps(1024)).wall_ns
+    t.ok(math.abs(predicted - is) <= LIMIT * is, ("batch on a card with fixed times: %.1f us \z
+        predicted, %.1f then"):format(predicted / 1e3, is / 1e3))
+end
 g.sim.card, g.sim.host, g.sim.script = nil, nil, nil
 
 -- ---- what is printed with predictions ----

@@ -172,7 +172,7 @@ static void add_device(sweep *s, const gp_rec *r, node *nd) {
     const gp_device *dev = ((gp_stream *)r->where)->dev;
     const char *kind = dev->vt->kind; /* the cpu's own are the host's */
     if (dev->vt->on_host) kind = gp_rec_runs_on_host(r) && s->p->foreign ? "comm" : "fork";
-    s->kind = !s->kind || s->kind == kind ? kind : "device";
+    s->kind = !s->kind || !strcmp(s->kind, kind) ? kind : "device";
     if (r->kind == GP_REC_MOVED) s->copies += ns;
     if (nd) nd->self[GP_DEV] += ns;
     else s->elsewhere += ns;

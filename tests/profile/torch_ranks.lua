@@ -59,6 +59,9 @@ t.ok(p.how:match "aligned by the ends of the collectives", "which is said")
 t.is({ p:devices()[1].device, p:devices()[2].device }, { "r0/cuda:0", "r1/cuda:1" },
     "each rank's devices are its own")
 t.ok(p:table():match "Wall time of all ranks: 440.000us", "the wall time is that of all ranks")
+local old = write("old", (moved(1, 5000):text():gsub("cuda_runtime", "Runtime"))) -- of PyTorch 1
+local both = g.profile.load { old, write("new", moved(0, 0):text()) }
+t.ok(both:table():find "Self CUDA", "one kind of device, whichever PyTorch wrote each rank's file")
 local late = moved(1, 5000)
 late:call("cudaDeviceSynchronize", 5400, 10)
 t.ok(tostring(ranks(moved(0, 0), late):sync()):match "cudaDeviceSynchronize",

@@ -16,7 +16,8 @@ end
 -- Julia's and MATLAB's last index, a word of Lua's.
 local function refuse_end(node)
     if node and node[1] == "binary" then node = node[3] end
-    if node and node[1] == "name" and node[2] == "end_" and translate.value "end_" == nil then
+    if node and node[1] == "name" and node[2] == "end_" and not translate.told "end_"
+        and translate.value "end_" == nil and kind(node) == nil then
         say 'the last index is -1, and indices count from 1: x[-1], x["2:-1"]'
     end
 end

@@ -162,7 +162,8 @@ local habits = {
     -- what no form means the same as is said in words
     { "np.sort(x, axis=None)", FLAT }, { "np.concatenate([x, x], axis=None)", FLAT },
     { "np.trace(x, offset=1)", '-- trace has no option offset: help "trace"' },
-    { 'np.pad(x, 1, mode="edge")', '-- nothing here means the same with these arguments: help "pad"' },
+    { 'np.pad(x, 1, mode="edge")',
+        '-- nothing here means the same with these arguments: help "pad"' },
     -- Julia's
     { "sum(x, dims=1)", "sum(x, {dim = 1, keepdim = true})" },
     { "x[2:end]", [==[-- the last index is -1, and indices count from 1: x[-1], x["2:-1"]]==] },

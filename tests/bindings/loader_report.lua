@@ -28,10 +28,11 @@ local function advice(p)
     for _, row in ipairs(p:verdict()) do if row.cause == "loader" then return row.advice end end
 end
 t.ok(advice(prof):find "making batches is computing", "its profile says so, too: " .. advice(prof))
-local sleeping = data.Loader { { size = 8, get = function(_, i)
+local sleeps = { size = 8, get = function(_, i)
     io.popen "sleep 0.03":close()
     return i
-end }, batch = 2, workers = 1 }
+end }
+local sleeping = data.Loader { sleeps, batch = 2, workers = 1 }
 prof = profile.run(function() for _ in sleeping() do end end)
 figures = sleeping:report { print = false }
 t.ok(figures.computed < 0.5 * figures.busy, "a get that waits does not compute: " ..
@@ -42,6 +43,10 @@ t.ok(figures.suggested > figures.workers and
 t.ok(figures.suggested <= figures.batches, "a batch is made by one worker: " .. figures.suggested)
 t.ok(advice(prof):find "^try workers = %d+: .*which more workers do at the same time$",
     "its profile says so, too: " .. advice(prof))
+local each = data.Loader { sleeps, batch = 2, workers = 4 }
+for _ in each() do end
+t.ok(each:report { print = false }.verdict:find "each of a pass's 4 batches has a worker",
+    "processors do not bound what waits: " .. each:report { print = false }.verdict)
 local path = os.tmpname()
 prof:save(path)
 t.is(advice(profile.load(path)), advice(prof), "also a saved one")

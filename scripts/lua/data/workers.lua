@@ -26,12 +26,12 @@ end
 
 -- The number of workers that make batches as fast as the step takes them, or as the processors
 -- allow, each of which makes whole batches; 0 where the work is negligible, or less than handing a
--- batch over.
+-- batch over. And the number if a pass had more batches.
 local function suggest(pass)
     local work, least = figures(pass)
     if work < LITTLE * pass.step or work < HANDED_OVER then return 0 end
-    local n = math.min(MOST, pass.batches, math.ceil(work / least - 0.1))
-    return math.max(1, n)
+    local n = math.ceil(work / least - 0.1)
+    return math.max(1, math.min(MOST, pass.batches, n)), n
 end
 
 -- Whether a pass computes or waits, as a sentence's part.
@@ -43,7 +43,8 @@ end
 
 -- What to do about a loader that the step waits for.
 local function advice(pass)
-    local n, _, _, bound = suggest(pass), figures(pass)
+    local n, unbounded = suggest(pass)
+    local bound = select(3, figures(pass))
     local took = kind(pass)
     local processors = pass.processors == 1 and "1 processor" or
         ("%d processors"):format(pass.processors)
@@ -60,13 +61,13 @@ local function advice(pass)
                 or pass.processors > 0 and "and there are " .. processors
                 or "which takes a processor each")
     end
+    if pass.workers >= pass.batches and (unbounded > pass.batches or not bound) then
+        return ("each of a pass's %d batches has a worker: smaller batches, or %s"):format(
+            pass.batches, CHEAPER)
+    end
     if bound then
         return ("more workers do not help: %d compute as much as %s can (%s): %s"):format(n,
             processors, took, CHEAPER)
-    end
-    if pass.workers >= pass.batches then
-        return ("each of a pass's %d batches has a worker: smaller batches, or %s"):format(
-            pass.batches, CHEAPER)
     end
     if pass.workers >= MOST then
         return ("a loader has at most %d workers: %s"):format(MOST, CHEAPER)

@@ -109,8 +109,12 @@ local function functions(words)
     t.is({ both.device.ratio == nil, both.host.ratio == nil,
         tostring(both):find "\nno ratios: times of these kinds are not compared\n" ~= nil },
         { apart, apart, apart }, "ratios of times that may be compared: " .. words)
-    local same = compare({ one = step, two = step }, { n = 3 })
-    t.ok(same.two.unclear or same.one.unclear or not same.one.ratio, "what is alike is unclear")
+    local told = 0
+    for _ = 1, 12 do
+        local same = compare({ one = step, two = step })
+        told = told + ((same.two.unclear or same.one.unclear or not same.one.ratio) and 0 or 1)
+    end
+    t.ok(told < 2, "what is alike is unclear: " .. words, told .. " of 12 had a ratio")
     sync.reset()
     step()
     says(sync.report(false), "sync.report")

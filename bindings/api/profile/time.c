@@ -81,15 +81,15 @@ static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
 static void warm_up(lua_State *L, gp_device *dev, timing *t, bool *counting) {
     count(counting, true);
     gp_busy_sim();
+    uint64_t began = gp_real_ns();
     figures f = run_once(L, dev, t->fn, 1);
+    double took = 1e-9 * (double)(gp_real_ns() - began);
     t->uses_device = f.device > 0, t->sim = gp_busy_sim();
     count(counting, gp_model_card() != NULL);
-    if (gp_model_card() && (f.device > 0 || gp_clock_op_ns())) {
-        if (!t->fixed) t->n = MODELLED_CALLS;
-        t->runs = gp_clock_op_ns() ? 1 : LEAST;
-        return;
-    }
-    if (!t->fixed) {
+    bool modelled = gp_model_card() && (f.device > 0 || gp_clock_op_ns());
+    if (!t->fixed && modelled) {
+        t->n = MODELLED_CALLS;
+    } else if (!t->fixed) {
         t->n = 1;
         if (f.time < all_s) f = run_once(L, dev, t->fn, 1);
         while (f.time * (double)t->n < run_s && t->n < MOST_CALLS) {
@@ -98,8 +98,8 @@ static void warm_up(lua_State *L, gp_device *dev, timing *t, bool *counting) {
             f = run_once(L, dev, t->fn, t->n);
         }
     }
-    double runs = all_s / (f.time * (double)t->n + 1e-9);
-    t->runs = runs > RUNS ? RUNS : runs < LEAST ? LEAST : (int)runs;
+    double runs = all_s / ((modelled ? took : f.time) * (double)t->n + 1e-9);
+    t->runs = modelled && gp_clock_op_ns() ? 1 : (int)fmin(fmax(runs, LEAST), RUNS);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -156,7 +156,8 @@ static void measure_devices(lua_State *L, gp_device *dev, timing *t, int n, bool
     count(counting, false);
 }
 
-/* Times the functions in turn, so that what disturbs the machine disturbs all of them. */
+/* Times the functions in turn, so that what disturbs the machine disturbs all of them; every second
+ * time from the last to the first, as a scheduler that shares the processor can be in step. */
 static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
     int turns = 0;
     bool *counting = push_guard(L);
@@ -166,12 +167,13 @@ static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
         if (t[i].runs > turns) turns = t[i].runs;
     }
     for (int turn = 0; turn < turns; turn++)
-        for (int i = 0; i < n; i++)
-            if (turn < t[i].runs) {
-                uint64_t mark = gp_model_mark();
-                t[i].run[turn] = run_once(L, dev, t[i].fn, t[i].n);
-                gp_model_bounds(mark, t[i].at_least);
-            }
+        for (int k = 0; k < n; k++) {
+            timing *each = &t[turn % 2 ? n - 1 - k : k];
+            if (turn >= each->runs) continue;
+            uint64_t mark = gp_model_mark();
+            each->run[turn] = run_once(L, dev, each->fn, each->n);
+            gp_model_bounds(mark, each->at_least);
+        }
     measure_devices(L, dev, t, n, counting);
     for (int i = 0; i < n; i++) sum_up(&t[i]);
 }
@@ -348,14 +350,23 @@ static const char *not_compared(const timing *t, int n) {
     return NULL;
 }
 
+/* Whether t took longer than `to` in nearly each of the runs they made in turn: in at least 10 of
+ * 11, or 3 of 3 (a sign test). */
+static bool steadily_slower(const timing *t, const timing *to) {
+    int turns = t->runs < to->runs ? t->runs : to->runs, slower = 0;
+    for (int i = 0; i < turns; i++) slower += t->run[i].time > to->run[i].time;
+    return slower >= turns - turns / 8;
+}
+
 /* Whether a time differs from that of the fastest, `to`, by less than 5 % or their spread, as
- * scripts/labs/verdict.lua decides it. */
+ * scripts/labs/verdict.lua decides it, or is not the longer one in nearly each run. */
 static bool unclear(const timing *t, const timing *to) {
     static const double least = 1.05;
     double low = t->median.time - (t->high - t->low), min = quantile(t, offsetof(figures, time), 0);
     double high = to->median.time + (to->high - to->low);
     if (low < min) low = min;
-    return t != to && (t->median.time < least * to->median.time || low <= high);
+    return t != to &&
+           (t->median.time < least * to->median.time || low <= high || !steadily_slower(t, to));
 }
 
 static const char *ratio_text(const timing *t, const timing *to, bool compared, char buf[32]) {

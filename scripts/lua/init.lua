@@ -126,7 +126,8 @@ local SHOWN <const> = "value data, table? options"
 late(gpush, "", "plot", { plot = SHOWN, hist = SHOWN, heatmap = SHOWN, imshow = SHOWN })
 late(gpush, "", "progress", { progress = "value total, text? text" })
 late(gpush, "", "fuse", { fuse = "function fn", capture = "function fn" })
-late(gpush, "", "kernel", { elementwise = "text inputs, text outputs, text formula, text? name" })
+late(gpush, "", "kernel", { elementwise = "text inputs, text outputs, text formula, text? name, \z
+    function? backward, bool check=true" })
 late(gpush, "", "kernel.reduction", { reduction = "any inputs, rest parts" })
 late(gpush, "", "profile.usage", { alive = "" })
 late(gpush, "", "diverge", { diverge = "function fn, any inputs, device? device, dtype? dtype, \z

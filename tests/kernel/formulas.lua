@@ -109,7 +109,7 @@ local function refused()
     end
     bad("T x", "T z", "z = x +", "expected a value, got the end\n    z = x %+\n           %^")
     bad("T x", "T z", "z = 1;\nz = (x", "%(line 2%)")
-    bad("T x", "T z", "for (int j = 0; j < 3; j++) z += x", "'for' is not a formula")
+    bad("T x", "T z", "x ? y", "expected '=' after 'x'")
     bad("T x", "T z", "z = 08", "'08' is not a decimal or hex number")
     bad("T x", "T z", "z = 1.2.3", "'1.2.3' is not")
     bad("T x", "T z", "z[0] = x", "can be read, not written")

@@ -103,13 +103,16 @@ fuse | fuse(fn) (see fuse_compile, timeit, compare, profile)
     > local f = fuse(function(x, y) return relu(x * y + x) end) local x = ones(2) f(x, x)
     > return f(x, -x * 3)
     --> tensor({0.0, 0.0}, f32 2 cpu)
-elementwise | elementwise(inputs, outputs, formula[, name]) (see reduction, fuse)
+elementwise | elementwise(inputs, outputs, formula[, name]) (see reduction, fuse, cuda.kernel)
     An op of your own from formulas of C, as CuPy's ElementwiseKernel: a list of 'type name' for
     operands and results, and 'result = value' for each, with ; between. A type is a dtype, a C
     type, or a capital: the dtype that its operands promote to. Operands broadcast. The op runs on
     every device with the same bits, is fused, and has a derivative. A raw operand is read by
     index, from 0, as in x[i - 1], where i is the element's own; k(x, {size = n}) gives the number
-    of elements where only raw operands are there. A read outside of it is an error.
+    of elements where only raw operands are there. A read outside of it is an error. A text with
+    loops or branches is compiled as a kernel, as cuda.kernel does; {check = false} turns its checks
+    off, and {backward = function(g, x, …) … end} gives the gradients of the arguments, which such a
+    text has not by itself.
     > local huber = elementwise("T x, T d", "T z",
     >     "T a = fabs(x); z = a <= d ? 0.5 * x * x : d * (a - 0.5 * d)", "huber")
     > return huber(tensor{-3.0, 0.5}, 1.0)

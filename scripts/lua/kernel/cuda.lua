@@ -13,22 +13,6 @@ local is_tensor, simt = gpush.is_tensor, registry["gpush.simt"]
 local BLOCK <const>, GRID_X <const>, GRID_YZ <const> = 1024, 2147483647, 65535
 local SHARED <const> = 227 * 1024
 
--- ---- where the text stands ----
-
--- The first line of the text in the chunk that runs, and the chunk's name; nil where it isn't found
--- there, or is there twice.
-local function place_of(text)
-    for level = 3, 12 do
-        local info = debug.getinfo(level, "S")
-        if not info then return nil end
-        local chunk = info.what ~= "C" and source.text(info.source)
-        local at = chunk and chunk:find(text, 1, true)
-        if at and not chunk:find(text, at + 1, true) then
-            return info.short_src, lexer.line_of(chunk, at)
-        end
-    end
-end
-
 -- ---- compiling ----
 
 -- A line of the text as typed.
@@ -43,8 +27,11 @@ local function errors_of(module, read, log)
     local list = {}
     for line, column, message in log:gmatch "kernel:(%d+):(%d+): error: ([^\n]*)" do
         line = math.tointeger(line)
-        local text = source.line(module.source, line) or ""
-        local at = read:column(line, math.tointeger(column))
+        local text, at = source.line(module.source, line) or "", math.tointeger(column)
+        at = read:column(line, at)
+        if line == 1 then
+            text, at = text:sub(module.before + 1), math.max(at - module.before, 1)
+        end
         list[#list + 1] = ("%s: %s\n    %s\n    %s^"):format(shown_place(module, line), message,
             text, text:sub(1, at - 1):gsub("[^\t]", " "))
         if #list == 3 then break end
@@ -159,6 +146,7 @@ local function card_errors(module, log)
     for line, message, at in log:gmatch "kernel%((%d+)%): error: ([^\n]*)\n?()" do
         line = math.tointeger(line)
         local text = source.line(module.source, line) or ""
+        if line == 1 then text = text:sub(module.before + 1) end
         local shown, caret = log:match("^([^\n]*)\n([ \t]*)%^", at)
         local skip = shown and shown:find(text:match "^%s*(.-)%s*$", 1, true)
         local before = skip and text:sub(1, #caret + 1 - skip + #text:match "^%s*")
@@ -416,13 +404,13 @@ end
 
 local VARIABLES <const> = 64
 
-local function new_module(text, what, check)
+-- at: {file =, line =, before =}, where the text stands, and what of its first line was not typed.
+local function new_module(text, what, check, at)
     local list = lexer.tokens(text)
     local reason = dialect.reason(list)
-    local file, line = place_of(text)
-    local module = { source = text, what = what, file = file, line = line, check = check,
-        reason = reason, half = dialect.uses_half(list), read = {}, built = {}, values = {},
-        kernels = {}, shared = 0 }
+    local module = { source = text, what = what, file = at.file, line = at.line, check = check,
+        before = #(at.before or ""), reason = reason, half = dialect.uses_half(list), read = {},
+        built = {}, values = {}, kernels = {}, shared = 0 }
     if reason then module.cxx = true end
     local read = read_as(module, module.cxx or false)
     module.globals = table.move(read.globals, 1, math.min(#read.globals, VARIABLES), 1, {})
@@ -435,12 +423,17 @@ local function compile_first(module)
     on_card(module.kernels[1], gpush.zeros(0, { device = "cuda" }))
 end
 
-local function kernel(text, name, check)
-    local module, read = new_module(text, "cuda.kernel", check)
+-- The kernel of that name of the text; at: as new_module's.
+local function made(text, what, name, check, at)
+    local module, read = new_module(text, what, check, at)
     local k = add_kernel(module, read, name)
     module.name = k.name
     compile_first(module)
     return kernel_object(k)
+end
+
+local function kernel(text, name, check)
+    return made(text, "cuda.kernel", name, check, source.place_of(text))
 end
 
 -- ---- several kernels of a text ----
@@ -479,7 +472,7 @@ end
 
 local function module(text, given, check)
     given = names_of(given)
-    local m, read = new_module(text, "cuda.module", check)
+    local m, read = new_module(text, "cuda.module", check, source.place_of(text))
     for _, k in ipairs(read.kernels) do
         if not k.template then add_kernel(m, read, k.name) end
     end
@@ -490,4 +483,4 @@ local function module(text, given, check)
     return object(m, "module", { kernel = kernel_of, global = global }, shown_module)
 end
 
-return { kernel = kernel, module = module }
+return { kernel = kernel, module = module, made = made }

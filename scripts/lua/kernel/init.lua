@@ -3,6 +3,7 @@
 -- arguments of CuPy's ElementwiseKernel and ReductionKernel. A formula is computed by gpush's own
 -- ops (evaluate.lua) in a fused function, so it runs on every device with the same bits, and has a
 -- derivative. One that reads single elements of a raw argument, or its own index, runs op by op.
+-- elementwise compiles what has loops or branches (body.lua).
 local require = ...
 local gpush, fail = require "gpush", require "fail"
 local parse, types = require "kernel.parse", require "kernel.types"
@@ -116,6 +117,13 @@ local function size_option(kernel, size)
         fail("%s: option 'size': expected an integer >= 0, got %s", kernel.name, tostring(size))
     end
     return { size }
+end
+
+-- The shape of the results of a call with those options.
+local function shape_of(kernel, args, options)
+    local shape = options.size and size_option(kernel, options.size) or common_shape(kernel, args)
+    if not shape then fail("%s: only raw arguments: pass {size = n}", kernel.name) end
+    return shape
 end
 
 -- What a kernel gives: of that shape and dtype, and no view of an argument.
@@ -275,8 +283,7 @@ local function call_elementwise(kernel, ...)
     no_others(kernel, options, { size = kernel.indexed })
     local device = check(kernel, args, n)
     local letters = letters_of(kernel, args)
-    local shape = options.size and size_option(kernel, options.size) or common_shape(kernel, args)
-    if not shape then fail("%s: only raw arguments: pass {size = n}", kernel.name) end
+    local shape = shape_of(kernel, args, options)
     local values
     if kernel.indexed then
         values = { compute_by_index(kernel, args, letters, shape, device) }
@@ -291,17 +298,58 @@ local function call_elementwise(kernel, ...)
     return table.unpack(values, 1, #kernel.outputs)
 end
 
-local function elementwise(inputs, outputs, formula, name)
+-- kernel.run with the user's function as its derivative, or none.
+local function with_backward(kernel, ...)
+    local args, n = split(...)
+    local inputs, places, versions = {}, {}, {}
+    for k = 1, n do
+        local x = args[k]
+        versions[k] = is_tensor(x) and x._version
+        if is_tensor(x) and x.requires_grad then
+            inputs[#inputs + 1], places[#places + 1] = x, k
+        end
+    end
+    local outs = table.pack(gpush.no_grad(kernel.run, ...))
+    gpush.autograd.node(inputs, outs, function(...)
+        if not kernel.backward then
+            error(("backward: %s is no formula, and has no derivative; the option backward = \z
+                function(g, x) … end gives it one"):format(kernel.name), 0)
+        end
+        for k = 1, n do
+            if versions[k] and args[k]._version ~= versions[k] then
+                error(("backward: argument %d '%s' of %s was written in place since"):format(k,
+                    kernel.inputs[k].name, kernel.name), 0)
+            end
+        end
+        local given = table.pack(...)
+        table.move(args, 1, n, given.n + 1, given)
+        local back, grads = table.pack(kernel.backward(table.unpack(given, 1, given.n + n))), {}
+        for j, k in ipairs(places) do grads[j] = back[k] end
+        return table.unpack(grads, 1, #places)
+    end)
+    return table.unpack(outs, 1, outs.n)
+end
+
+local function elementwise(inputs, outputs, formula, name, backward, check)
     local kernel = start("elementwise", inputs, outputs, name)
     checked_text("elementwise", "formula", formula)
-    kernel.statements = parse.statements(formula, kernel.name, kernel.letters)
-    kernel.indexed = reads_index(kernel, kernel.statements)
-    kernel.fused = fused(kernel, compute)
-    function kernel.call(...) return in_region(kernel, call_elementwise, kernel, ...) end
+    kernel.backward = backward
+    local body = require "kernel.body"
+    local is_body = body.is_body(formula)
+    if is_body then body.start(kernel, formula, check)
+    else
+        kernel.statements = parse.statements(formula, kernel.name, kernel.letters)
+        kernel.indexed = reads_index(kernel, kernel.statements)
+        kernel.fused = fused(kernel, compute)
+        function kernel.run(...) return call_elementwise(kernel, ...) end
+    end
+    local run = kernel.run
+    if is_body or backward then run = function(...) return with_backward(kernel, ...) end end
+    function kernel.call(...) return in_region(kernel, run, ...) end
     return describe(kernel, formula)
 end
 
 return { elementwise = elementwise, parts = { start = start, check = check, split = split,
     letters_of = letters_of, environment = environment, no_others = no_others, fused = fused,
     in_region = in_region, describe = describe, numbers_as_tensors = numbers_as_tensors,
-    checked_text = checked_text } }
+    checked_text = checked_text, shape_of = shape_of } }

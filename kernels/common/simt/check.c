@@ -169,7 +169,7 @@ gp_check *gp_check_begin(gp_runner *r, const gp_simt_launch *l) {
     if (!c && !(c = r->kept = calloc(1, sizeof *c))) return gp_fail_null("out of memory");
     if (!copy_in(c, l) || !of_module(c, l->kernel->module) || !of_blocks(c, l)) return NULL;
     if (r->f.time > LARGEST_TIME / 2) restart(r, c);
-    c->launch = l;
+    c->launch = l, c->base = l->kernel->module->base, c->fenced = false;
     c->launch_time = ++r->f.time;
     now = r;
     return c;
@@ -217,11 +217,14 @@ void gp_check_free(gp_check *c) {
 char *gp_check_tensor(gp_check *c, int i) { return c->at[i]; }
 char *gp_check_dynamic(gp_check *c) { return c->area[0].lo; }
 
-void gp_check_fence(gp_runner *r) { r->check->fence[r->block] = ++r->f.time; }
+void gp_check_fence(gp_runner *r) {
+    r->check->fence[r->block] = ++r->f.time;
+    r->check->fenced = true;
+}
 
 /* ---- order ---- */
 
-typedef enum order { BEFORE, UNORDERED, OTHER_BLOCK } order;
+typedef enum order { BEFORE, UNORDERED, OTHER_BLOCK, NOT_KNOWN } order;
 
 int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last) {
     int64_t low = 0, high = last;
@@ -316,8 +319,7 @@ static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsign
                                    bool atomic, const void *pc) {
     return (gp_access){.mask = mask & 15,
                        .thread = (unsigned)r->f.current->thread & 1023,
-                       .pc =
-                           (uint64_t)((const char *)pc - c->launch->kernel->module->base) & 0x3ffff,
+                       .pc = (uint64_t)((const char *)pc - c->base) & 0x3ffff,
                        .atomic = atomic,
                        .time = r->f.time};
 }
@@ -351,11 +353,65 @@ void gp_check_atomic(void *p, unsigned long size, const void *pc) {
     word_range(p, size, true, true, pc);
 }
 
-/* An aligned word, as most accesses are. */
-static inline void one_word(const char *p, bool write, const void *pc) {
+/* ---- an aligned word, as most accesses are ---- */
+
+/* The bits of a gp_access, as x86-64's ABI lays it out: GCC makes one of fields through memory. */
+enum { THREAD_BIT = 4, PC_BIT = 14, TIME_BIT = 33 };
+
+static inline uint64_t bits_of(const gp_access *a) {
+    uint64_t bits;
+    memcpy(&bits, a, sizeof bits);
+    return bits;
+}
+
+static inline uint64_t at_time(uint32_t time) { return (uint64_t)time << TIME_BIT; }
+
+/* As order_of, of the bits of accesses, where a few comparisons tell. */
+static inline order order_at_once(const gp_runner *r, const gp_check *c, uint64_t old, uint64_t new,
+                                  bool shared) {
+    if (old < at_time(c->launch_time)) return BEFORE;
+    if (old < at_time(r->block_time)) {
+        if (shared || old >= at_time(c->block_time)) return BEFORE;
+        return c->fenced ? NOT_KNOWN : OTHER_BLOCK;
+    }
+    if (!((old ^ new) >> THREAD_BIT & 1023)) return BEFORE;
+    return old >= at_time(r->f.time) ? UNORDERED : NOT_KNOWN;
+}
+
+/* Notes an access of a tensor or of shared memory, if nothing is to be reported. False: it has to
+ * be looked at. */
+static inline bool note_at_once(gp_runner *r, const char *p, bool write, const void *pc) {
+    gp_check *c = r->check;
+    gp_area *a = gp_check_area(c, p);
+    if (!a || !within(a, p, 4) || (uintptr_t)p & 3 || !(++c->count & 0xffff)) return false;
+    if (a->variable && (a == &c->data || a->variable[p - a->lo] == GUARD)) return false;
+    if (write && !a->writable) return false;
+    gp_word *cell = gp_word_at(a, p);
+    uint64_t of_pc = (uint64_t)((const char *)pc - c->base) & 0x3ffff;
+    uint64_t new =
+        15 | (uint64_t)r->f.current->thread << THREAD_BIT | of_pc << PC_BIT | at_time(r->f.time);
+    uint64_t written = bits_of(&cell->write);
+    if (order_at_once(r, c, written, new, a->shared) != BEFORE) return false;
+    order of_read = order_at_once(r, c, bits_of(&cell->read), new, a->shared);
+    if (!write) {
+        if (of_read == NOT_KNOWN || (a->shared && written < at_time(c->block_time))) return false;
+        memcpy(of_read == BEFORE ? &cell->read : &cell->other, &new, sizeof new);
+        return true;
+    }
+    if (of_read != BEFORE || order_at_once(r, c, bits_of(&cell->other), new, a->shared) != BEFORE)
+        return false;
+    memcpy(&cell->write, &new, sizeof new);
+    return true;
+}
+
+static __attribute__((noinline)) void look_at_word(const char *p, bool write, const void *pc) {
     gp_runner *r = now;
     gp_area *a = allowed(r, r->check, p, 4, write, pc);
     if (a) check_word(r, a, p, 15, write, false, pc);
+}
+
+static inline void one_word(const char *p, bool write, const void *pc) {
+    if (__builtin_expect(!note_at_once(now, p, write, pc), 0)) look_at_word(p, write, pc);
 }
 
 void gp_check_read4_at(const void *p, const void *pc) { one_word(p, false, pc); }

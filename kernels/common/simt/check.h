@@ -53,6 +53,8 @@ struct gp_check {
     uint32_t launch_time, block_time; /* when these began */
     int64_t nblocks;
     uint32_t *begin, *fence; /* by block: when it began, and was last at a fence */
+    bool fenced;             /* a block of this launch was at one */
+    const char *base;        /* the module's */
     uint64_t count;
 };
 

@@ -191,6 +191,12 @@ __global__ void both(const float *x, float *y) { y[threadIdx.x] = x[threadIdx.x]
 local s = g.zeros(4)
 both(1, 4, s, s)
 t.is(s, { 1, 1, 1, 1 }, "one tensor may be read and written")
+local counted = g.cuda.module [[__device__ int calls;
+__global__ void count(int n) { atomicAdd(&calls, n); }]]
+counted:kernel "count"(2, 8, 3)
+t.is(counted:global "calls", { 48 }, "a kernel of numbers alone runs")
+counted:kernel "count"(1, 1, 2)
+t.is(counted:global "calls", { 50 }, "with the variables that it has")
 for _, device in ipairs { "cpu", "sim" } do
     local again = g.capture(function(v)
         local out = g.zeros(4, { device = device })

@@ -233,9 +233,12 @@ static bool sort_arguments(lua_State *L, int first, const gp_simt_source *s, arg
     return true;
 }
 
-/* Adds the variables that the table at that index has: number, tensor, number, tensor, … */
+/* Adds the variables that the table at that index has: number, tensor, number, tensor, …; or the
+ * tensor there, which no parameter takes. */
 static bool add_globals(lua_State *L, int index, const gp_simt_kernel *k, arguments *a) {
     const gp_simt_module *m = gp_simt_module_of(k);
+    gp_tensor *alone = gp_lua_totensor(L, index);
+    if (alone) a->list[1][a->n[1]++] = alone;
     int n = lua_istable(L, index) ? (int)lua_rawlen(L, index) / 2 : 0;
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, index, 2 * i + 1);
@@ -257,7 +260,8 @@ static void add_list(gp_call *c, gp_tensor **list, int n) {
     c->arg[c->nargs++] = (gp_value){.kind = GP_LIST, .n = n, .list = list};
 }
 
-/* launch(number, gx, gy, gz, bx, by, bz, shared, variables, arguments...): queues it. */
+/* launch(number, gx, gy, gz, bx, by, bz, shared, variables, arguments...): queues it. variables: as
+ * add_globals takes them; nil: none. */
 static int l_launch(lua_State *L) {
     enum { FIXED = 9 };
     gp_simt_kernel *k = gp_simt_kernel_of(luaL_checkinteger(L, 1));

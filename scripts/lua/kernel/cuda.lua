@@ -173,12 +173,20 @@ local function on_card(kernel, x)
     return known
 end
 
--- The first tensor of the arguments, where it is on a card.
-local function of_card(...)
+-- The tensor whose device a launch runs on: the first of its arguments, or where there is none an
+-- empty one of the device that tensors are made on; and whether it was given.
+local function first_tensor(...)
     for k = 1, select("#", ...) do
         local x = select(k, ...)
-        if is_tensor(x) then return tostring(x.device):find("^cuda") and x or nil end
+        if is_tensor(x) then return x, true end
     end
+    return gpush.zeros(0), false
+end
+
+-- That tensor, where it is on a card.
+local function of_card(...)
+    local x = first_tensor(...)
+    return tostring(x.device):find "^cuda" and x or nil
 end
 
 -- ---- variables ----
@@ -209,21 +217,18 @@ local function global(module, name, device)
     return values[i]
 end
 
--- Of the launch's arguments: the variables that have their values on their device, for simt.launch.
+-- For simt.launch: the variables that have their values on the launch's device, with these; else its
+-- device where no argument says it.
 local function values_for(module, ...)
-    for k = 1, next(module.values) and select("#", ...) or 0 do
-        local x = select(k, ...)
-        local values = is_tensor(x) and module.values[tostring(x.device)]
-        if values then
-            local list = {}
-            for i, t in pairs(values) do
-                list[#list + 1] = i - 1
-                list[#list + 1] = t
-            end
-            return list
-        end
-        if is_tensor(x) then return nil end
+    local x, given = first_tensor(...)
+    local values = module.values[tostring(x.device)]
+    if not values then return not given and x or nil end
+    local list = {}
+    for i, t in pairs(values) do
+        list[#list + 1] = i - 1
+        list[#list + 1] = t
     end
+    return list
 end
 
 -- ---- calls ----

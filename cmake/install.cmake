@@ -43,8 +43,9 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/gpush.pc DESTINATION lib/pkgconfig)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/gpush-config-version.cmake COMPATIBILITY AnyNewerVersion ARCH_INDEPENDENT)
 install(FILES cmake/gpush-config.cmake ${CMAKE_BINARY_DIR}/generated/gpush-config-version.cmake DESTINATION lib/cmake/gpush)
-# for editors: LuaLS's workspace.library
+# for editors: LuaLS's workspace.library; and luacheck's names, which are no part of that
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.lua DESTINATION share/gpush/library)
+install(FILES ${CMAKE_BINARY_DIR}/docs/luacheck-std.lua DESTINATION share/gpush)
 install(DIRECTORY pictures DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -4,6 +4,7 @@
 -- what help says of each name, whose first line is the call. Returns a function that docs.lua
 -- calls.
 local gpush = require "gpush"
+local members = assert(loadfile((arg[0]:match "^(.*)/[^/]*$" or ".") .. "/members.lua"))()
 
 local kinds = { tensor = "gpush.Tensor", operand = "gpush.Tensor|number",
     tensors = "gpush.Tensor[]", int = "integer", dim = "integer", dims = "integer|integer[]",
@@ -33,8 +34,16 @@ function Kernel:global(name) end
 ---@param name? string
 ---@return gpush.Kernel
 function Kernel:kernel(name) end
+---@param grid? integer|integer[]
+---@param block? integer|integer[]
+---@param ... any
 ---@return table
-function Kernel:counts() end]]
+function Kernel:counts(grid, block, ...) end]]
+
+local settings = { ["sync.mode"] = '"off"|"warn"|"error"', ["sync.warn"] = "boolean",
+    ["sim.card"] = "string|table?", ["sim.host"] = "number?", ["sim.label"] = "string?",
+    ["sim.script"] = "number?", ["sim.loader"] = "number?", ["sim.tf32"] = "boolean",
+    ["dist.rank"] = "integer", ["dist.size"] = "integer", ["dist.engine"] = "string" }
 
 local operators = { "add", "sub", "mul", "div", "idiv", "mod", "pow", "band", "bor", "bxor", "shl",
     "shr" }
@@ -43,11 +52,11 @@ local operators = { "add", "sub", "mul", "div", "idiv", "mod", "pow", "band", "b
 
 -- The parameters of a call, as {name, type, optional}; types: by name, of help's list "x: tensor".
 local function parameters(call, types)
-    local out, depth, piece = {}, 0, ""
+    local out, depth, piece, open = {}, 0, "", false
     local inside = call:match "^[^(]*(%b())$"
     if not inside then return { { "...", "any" } } end
     local function add()
-        local text = piece:gsub("^%s*%[?%s*", ""):gsub("%]?%s*$", "")
+        local text = piece:gsub("^%s*%[?%s*", ""):gsub("[%[%]]*%s*$", "")
         local name, default = text:match "^([%a_][%w_]*)%s*=?%s*(.-)$"
         if text:find("…", 1, true) then
             out[#out + 1] = { "...", "any" }
@@ -55,11 +64,12 @@ local function parameters(call, types)
             local guess = tonumber(default) and "number"
                 or (default == "true" or default == "false") and "boolean" or "any"
             if not load("local " .. name) then name = name .. "_" end
-            out[#out + 1] = { name, kinds[types[name]] or guess, piece:find "^%s*%[" ~= nil }
+            local optional = open or piece:find "^%s*%[" ~= nil
+            out[#out + 1] = { name, kinds[types[name]] or guess, optional }
         elseif text ~= "" then
             out[#out + 1] = { "...", "any" }
         end
-        piece = ""
+        open, piece = piece:find "%[%s*$" ~= nil, "" -- f(a[, b])
     end
     for c in inside:sub(2, -2):gmatch "." do
         depth = depth + ((c == "{" or c == "(") and 1 or (c == "}" or c == ")") and -1 or 0)
@@ -113,22 +123,38 @@ local function head(where, separator, name)
     return ("%s[%q] = function"):format(where, name)
 end
 
+-- An overload without the parameters that may be left out before others that may not, as in
+-- profile.run([options,] fn): "fn: any, ...: any"; nil where there are none.
+local function without_first(list)
+    local out, left_out, needed = {}, false, false
+    for i = #list, 1, -1 do
+        local p = list[i]
+        needed = needed or not p[3] and p[1] ~= "..."
+        if p[3] and needed then left_out = true
+        else table.insert(out, 1, p[1] .. (p[3] and "?: " or ": ") .. p[2]) end
+    end
+    return left_out and table.concat(out, ", ") or nil
+end
+
 -- A function with its parameters; several integers may stand where a shape or dims may.
 local function declare(start, about, list, result, method)
-    local names, many = {}, false
+    local names = {}
+    local first = not method and list[1] and list[1][2] == "gpush.Tensor" and 2 or 1
     if about ~= "" then put("---%s", about) end
     for i, p in ipairs(list) do
         names[i] = p[1]
-        many = many or p[2] == "integer|integer[]"
         local name, kind = p[1], p[2]
         if p[3] then name, kind = name .. "?", kind .. "|table" end
         put("---@param %s %s", name, kind)
     end
     put("---@return %s", result)
-    if many then
+    if list[first] and list[first][2] == "integer|integer[]" then
         put("---@overload fun(%s...: integer|table): %s", method and "self: gpush.Tensor, "
-            or list[1][2] == "gpush.Tensor" and "x: gpush.Tensor, " or "", result)
+            or first == 2 and "x: gpush.Tensor, " or "", result)
     end
+    local fewer = without_first(list)
+    local self = start:find(":", 1, true) and "self: any, " or ""
+    if fewer then put("---@overload fun(%s%s): %s", self, fewer, result) end
     put("%s(%s) end\n", start, table.concat(names, ", "))
 end
 
@@ -217,29 +243,31 @@ local function tensor_class(ops, help)
     end
 end
 
+-- A table of the module: with its settings, as sync.mode, where it has them.
+local function table_head(name, list)
+    local class = false
+    for _, member in ipairs(list) do
+        if member[2] == "field" then
+            if not class then put("---@class gpush.%s", name) end
+            class = true
+            put("---@field %s %s", member[1], settings[name .. "." .. member[1]] or "any")
+        end
+    end
+    put("gpush.%s = {}", name)
+end
+
 -- Every function of the table called `path`, and of those in it.
-local function walk(v, path, ops, classes, help)
-    local names, seen = {}, {}
-    local _ = path ~= "" and debug.getmetatable(v) and v.Nothing -- loads what waits for its use
-    local function add(k) if not seen[k] then names[#names + 1], seen[k] = k, true end end
-    local behind = (debug.getmetatable(v) or {}).__index -- settings, as of cuda
-    for _, t in ipairs { v, type(behind) == "table" and behind or nil } do
-        for k in next, t do if type(k) == "string" and not k:find "^_" then add(k) end end
-    end
-    for _, class in ipairs(classes) do
-        local last = class:match("^" .. path:gsub("%.", "%%.") .. "([%w_]+)$")
-        if last and path ~= "" then add(last) end
-    end
-    table.sort(names)
-    for _, k in ipairs(names) do
-        local name, value = path .. k, v[k]
-        if type(value) == "function" or name:find "%.%u" then
+local function walk(v, path, list, ops, classes, help)
+    for _, member in ipairs(list) do
+        local k, kind = member[1], member[2]
+        local name = path .. k
+        if kind == "function" then
             by_help(name, path == "" and "gpush" or "gpush." .. path:sub(1, -2), ".", k,
                 ops[name] and "gpush.Tensor ..." or result_of(name), help)
-        elseif type(value) == "table" and select(2, path:gsub("%.", "")) < 2 and value ~= gpush
-            and value ~= _G then
-            put("gpush.%s = {}", name)
-            walk(value, name .. ".", ops, classes, help)
+        elseif kind == "table" and select(2, path:gsub("%.", "")) < 3 then
+            local inside = members(v[k], name .. ".", classes)
+            table_head(name, inside)
+            walk(v[k], name .. ".", inside, ops, classes, help)
         end
     end
 end
@@ -254,6 +282,7 @@ return function(ops, classes, help)
     for _, class in ipairs(list) do
         local short, sample = class[1], class[2]
         put("---@class gpush.%s", short)
+        if short:find "^Module" then put "---@field [any] any" end -- of the user's
         put "---@overload fun(...: any): any ..."
         put("local %s = {}\n", short)
         for _, name in ipairs(methods_of(made[sample])) do
@@ -261,7 +290,7 @@ return function(ops, classes, help)
         end
     end
     put "---@class gpush\nlocal gpush = {}\n"
-    walk(gpush, "", ops, classes, help)
+    walk(gpush, "", members(gpush, "", classes), ops, classes, help)
     for name in next, made do rawset(_G, name, nil) end
     put "-- In the shell these are globals."
     local names = {}

@@ -13,7 +13,7 @@ arch=$(dpkg --print-architecture 2>/dev/null)
 files_in() {
     local f gone=
     for f in bin/gpush lib/lua/5.4/gpush.so share/man/man1/gpush.1 share/bash-completion/completions/gpush \
-        share/zsh/site-functions/_gpush share/fish/vendor_completions.d/gpush.fish share/doc/gpush/copyright share/doc/gpush/reference.md share/gpush/library/gpush.lua include/gpush/op.h \
+        share/zsh/site-functions/_gpush share/fish/vendor_completions.d/gpush.fish share/doc/gpush/copyright share/doc/gpush/reference.md share/gpush/library/gpush.lua share/gpush/luacheck-std.lua include/gpush/op.h \
         lib/pkgconfig/gpush.pc lib/cmake/gpush/gpush-config.cmake lib/cmake/gpush/gpush-config-version.cmake; do
         [ -s "$1/$f" ] || gone+=$f$'\n'
     done

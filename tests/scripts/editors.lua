@@ -1,5 +1,6 @@
--- The declarations for editors: they are Lua, have every function that there is with its
--- parameters, and every name that the labs and the documents' programs use is in them.
+-- The declarations for editors: they are Lua, and have every function that there is with its
+-- parameters. The labs and the documents' programs fit them, by a checker of our own, and luacheck
+-- finds nothing in them by the names that are made for it.
 local t = require "tap"
 local gpush = require "gpush"
 local root = os.getenv "GPUSH_ROOT" or "."
@@ -9,13 +10,17 @@ local function read(path)
     return f:read "a"
 end
 
+local function write(path, text)
+    local f <close> = assert(io.open(path, "w"))
+    f:write(text)
+end
+
 local folder = os.tmpname()
 os.remove(folder)
 os.execute("mkdir " .. folder)
 local made = os.execute(("'%s' -E '%s/scripts/dev/docs.lua' %s"):format(arg[-1], root, folder))
 t.ok(made, "docs.lua writes the documents")
 local text = read(folder .. "/gpush.lua")
-os.execute("rm -r " .. folder)
 t.ok(load(text, "=gpush.lua", "t", {}), "the declarations are Lua")
 t.ok(not text:find(root .. "/scripts", 1, true), "no path of this machine is in them")
 
@@ -75,36 +80,19 @@ for name in text:gmatch "@operator (%l+)" do
     t.ok(meta["__" .. name], "operator " .. name)
 end
 
--- Labs and documents: names after nn., optim. and the like, and after colons.
-local lua = {}
-for name in ("upper lower format rep sub gsub find match gmatch byte len reverse close read write \z
-    lines seek setvbuf flush"):gmatch "%S+" do lua[name] = true end
-local function undeclared(program, defined_elsewhere)
-    local wrong, own = {}, defined_elsewhere or {}
-    program = program:gsub("%-%-%[(=*)%[.-%]%1%]", ""):gsub("%[(=*)%[.-%]%1%]", "''")
-        :gsub("%-%-[^\n]*", ""):gsub('"[^"\n]*"', "''"):gsub("'[^'\n]*'", "''")
-    for defined in program:gmatch "[.:]([%a_][%w_]*)%s*%(" do
-        if program:find("function%s+[%w_.]+[.:]" .. defined .. "%s*%(") then own[defined] = true end
-    end
-    for defined in program:gmatch "([%a_][%w_]*)%s*=%s*function" do own[defined] = true end
-    for chain in program:gmatch "%f[%w_.:][%a_][%w_.]*" do
-        local head, last = chain:match "^(.*)%.([%w_]+)$"
-        local where = head and "gpush." .. head:gsub("^gpush%.", "")
-        if where and tables[where] and not functions[where .. "." .. last]
-            and not tables[where .. "." .. last] and rawget(gpush, head:match "^%w+") ~= nil
-            and program:find("%f[%w_.:]" .. chain:gsub("%.", "%%.") .. "%s*[({\"']") then
-            wrong[#wrong + 1] = chain
-        end
-    end
-    for method in program:gmatch "[%w_%])}]:([%a_][%w_]*)%s*[({\"']" do
-        if not (methods[method] or lua[method] or own[method]) then
-            wrong[#wrong + 1] = ":" .. method
-        end
-    end
-    return table.concat(wrong, " ")
+-- Settings, and what is loaded at its first use.
+t.ok(has '---@class gpush.sync\n---@field mode "off"|"warn"|"error"\n---@field warn boolean',
+    "sync's settings have types")
+for _, name in ipairs { "nn.utils.clip_grad_norm_", "nn.utils.rnn.pad_sequence",
+    "nn.parallel.DistributedDataParallel", "optim.lr.StepLR" } do
+    t.ok(functions["gpush." .. name], name)
 end
-t.is(undeclared 'x = nn.Linaer(2, 3) "a" opt = optim.SGD({}):stpe() -- x:nosuch()',
-    "nn.Linaer :stpe", "a wrong name is found")
+t.ok(has "---@overload fun(fn: any, ...: any): gpush.Profile, any ...\n\z
+    function gpush.profile.run(options, fn, ...) end", "profile.run's options may be left out")
+
+-- ---- Labs and documents ----
+
+local programs = {} -- by the names of their files
 local all = ("ls %/scripts/labs/*.lua %/docs/*.md %/README.md"):gsub("%%", { ["%"] = root })
 local files <close> = io.popen(all)
 for path in files:lines() do
@@ -117,6 +105,53 @@ for path in files:lines() do
         for block in program:gmatch "\n```lua[^\n]*\n(.-)\n```" do blocks[#blocks + 1] = block end
         program = table.concat(blocks, "\n")
     end
-    t.is(undeclared(program, ops), "", path:match "[^/]*$" .. " uses names that are declared")
+    programs[path:match "[^/]*$"] = { text = program, ops = ops }
 end
+
+-- By a checker of our own: names, how many arguments, options, and kinds of literals.
+local checker = require "declarations"
+local declared = checker.read(text)
+local function findings(program, own)
+    return table.concat(checker.check(program, declared, own), "; ")
+end
+t.is(findings [[
+x = nn.Linaer(2, 3) "a" opt = optim.SGD({}, {lr = 1}):stpe() -- x:nosuch()
+y = randn(3, 4):sum(1, true, "f32", 5, 6) + conv2d(x, w, {padidng = 1}) + nn.Linear(2)
+z = y:view("all") + profile.run(function() local a, b = 1, 2 end) + matmul(y, x, y)]],
+    "nn.Linaer; conv2d: no option padidng; nn.Linear: no out_features; matmul: too many \z
+        arguments; :stpe; :sum: too many arguments; :view: shape is no integer|integer[]",
+    "what does not fit is found")
+for name, program in pairs(programs) do
+    t.is(findings(program.text, program.ops), "", name .. " fits the declarations")
+end
+
+-- By luacheck, with the names that are installed for it. Its parser knows no tensor syntax.
+local function luacheck(program, name)
+    write(folder .. "/" .. name .. ".lua", (program:gsub(" @ ", " * ")))
+    local found <close> = io.popen(("cd %s && env -u LUA_PATH -u LUA_CPATH luacheck \z
+        --config luacheckrc --no-color --codes -q %s.lua"):format(folder, name))
+    local out = {}
+    for line in found:lines() do
+        out[#out + 1] = line:match "%([WE](%d+%) .*)$"
+    end
+    return table.concat(out, "; ")
+end
+write(folder .. "/luacheckrc", ("stds.gpush = dofile '%s/luacheck-std.lua'\n\z
+    std = 'lua54+gpush' allow_defined = true max_line_length = false ignore = {%s}")
+    :format(folder, "'131', '21.', '3[13]1', '4..', '512', '542', '581'")) -- as in our .luacheckrc
+if not os.execute "command -v luacheck >/dev/null" then
+    t.skip(1, "luacheck is not installed")
+else
+    t.is(luacheck("local x = nn.Linaer(2, 3) print(x, sunm(x)) sync.mode = 'off' sync.mdoe = 'off'",
+        "wrong"), "143) accessing undefined field 'Linaer' of global 'nn'; 113) accessing \z
+        undefined variable 'sunm'; 142) setting undefined field 'mdoe' of global 'sync'",
+        "luacheck knows gpush's names")
+    for name, program in pairs(programs) do
+        local added = "" -- ops of a library
+        for op in pairs(program.ops) do added = added .. " " .. op end
+        added = added ~= "" and "-- luacheck: read globals" .. added .. "\n" or ""
+        t.is(luacheck(added .. program.text, name), "", name .. ": luacheck finds nothing")
+    end
+end
+os.execute("rm -r " .. folder)
 t.done()

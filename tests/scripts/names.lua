@@ -72,7 +72,7 @@ end
 for _, before in ipairs { "x:", "x.", "opt:", "opt.", "schedule:", "plateau:", "linear:", "list:",
     "recurrent:", "norm:", "prof:",
     "recording:", "st:", "event:", "capsule:", "set:", "loader:", "loader.", "text:", "sync.",
-    "profile.",
+    "sim.", "profile.",
     "cuda.", "data.", "data.transforms.",
     "optim.", "optim.lr.", "nn.", "nn.init.", "nn.utils.", "nn.Module.", "linalg.", "fft.",
     "autograd.", "nan.", "gpush.", "json.",
@@ -133,6 +133,7 @@ offers("optim.SGD(linear, {lr = 1, ", "dampening maximize momentum nesterov weig
 offers("cross_entropy(x, x, {reduction = '", "mean none sum", "what a string option may be")
 offers("interpolate(x, {mode = 'b", "bicubic bilinear", "also where the name is another's, too")
 offers("sync.mode = 'e", "error", "whose values are others")
+offers("sim.", "card cards host label loader measured script tf32", "variables that are no fields")
 local out = shell.complete "conv2d(x, x, {"
 t.is(out.help "stride = ", "step of the kernel [1]",
     "with the topic's text and the default")

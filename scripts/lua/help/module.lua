@@ -36,6 +36,10 @@ sim.loader (see sim.host)
     some host; nil: what is counted. It is divided by the number of workers.
 sim.tf32 (see sim.card)
     Whether products of f32 take the card's tf32 rate; their results do not change.
+sim.label (see sim.card)
+    The modelled card in words that go with its times, as 'modelled H200'; nil where none is
+    modelled. It is read only.
+    > sim.label --> nil
 sim.cards (see sim.card)
     The known cards and their figures, in bytes, operations and seconds.
     > sim.cards().t4.bandwidth --> 320000000000.0

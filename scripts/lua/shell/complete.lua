@@ -307,9 +307,9 @@ local function add_members(out, v, path, sep, word)
             end
         end
     elseif type(v) == "table" then
-        if v == gpush.sync and sep == "." then -- its two variables, which are not fields
-            for _, name in ipairs { "mode", "warn" } do
-                out.add(name, sentence("sync." .. name), word)
+        if (v == gpush.sync or v == gpush.sim) and sep == "." then -- their variables
+            for name in next, require "help.settings" (path, v) do
+                out.add(name, sentence(path .. "." .. name), word)
             end
         end
         add_fields(out, v, path .. ".", word, sep == ":")

@@ -325,12 +325,12 @@ static void check_terminal(void) {
 static void check_history(void) {
     const char *path;
     gp_history_open();
-    int error = gp_history_error(&path);
+    const char *error = gp_history_error(&path);
     if (!path) {
         gp_doctor_say(GP_ABSENT, "history", "lasts for a session: there is no folder for its file");
         gp_doctor_fix("set HOME");
     } else if (error) {
-        gp_doctor_say(GP_ABSENT, "history", "lasts for a session: %s: %s", path, strerror(error));
+        gp_doctor_say(GP_ABSENT, "history", "lasts for a session: %s: %s", path, error);
         gp_doctor_fix("make that writable, or set XDG_STATE_HOME to a folder that is");
     } else {
         gp_doctor_say(GP_WORKS, "history", "%s, %d inputs", path, gp_history_count());

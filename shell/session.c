@@ -163,15 +163,26 @@ static bool asks(const char *text) {
     return i == n - 1;
 }
 
-/* dbg(x:sum()): a word before brackets that end the text, as %b() finds them. */
+/* The last byte of the text in quotes that begins at s, or s itself. */
+static const char *quoted_end(const char *s) {
+    if (*s != '"' && *s != '\'') return s;
+    const char *c = s + 1;
+    while (*c && *c != *s && *c != '\n') c += 1 + (*c == '\\' && c[1]);
+    return *c == *s ? c : s;
+}
+
+/* dbg(x:sum()): a word before brackets that end the text. */
 static bool is_dbg(const char *text) {
-    size_t n = strlen(text), i = 3;
+    size_t n = strlen(text);
     int depth = 0;
     while (n && isspace((unsigned char)text[n - 1])) n--;
     if (n <= 5 || strncmp(text, "dbg(", 4)) return false;
-    do depth += (text[i] == '(') - (text[i] == ')');
-    while (depth && ++i < n);
-    return i == n - 1;
+    const char *c = text + 3, *end = text + n;
+    do {
+        depth += (*c == '(') - (*c == ')');
+        c = quoted_end(c) + 1;
+    } while (depth && c < end);
+    return !depth && c == end;
 }
 
 /* Words that newcomers type to leave, or for help. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tensor/base/env.h"
@@ -23,6 +24,7 @@
 #endif
 /* chunks; the file is cut to that many when it holds twice as many */
 enum { KEPT = GP_HISTORY_KEPT };
+enum { LOCK_TRIES = 100 }; /* in a second */
 
 /* A chunk; mask: a bit for each character that it has, upper case as lower. */
 typedef struct entry {
@@ -166,16 +168,31 @@ static bool current(void) {
            (own.st_ino == now.st_ino && own.st_dev == now.st_dev);
 }
 
+/* Takes the open file's lock. A program that is stopped may keep it: after a second in vain the
+ * session goes on without the file, and from then on each line tries once. */
+static bool take_lock(void) {
+    for (int i = past.error == EWOULDBLOCK ? LOCK_TRIES - 1 : 0; i < LOCK_TRIES; i++) {
+        if (!flock(past.fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) {
+            if (past.error == EWOULDBLOCK) past.error = 0;
+            return true;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000000 / LOCK_TRIES}, NULL);
+    }
+    past.error = EWOULDBLOCK;
+    return false;
+}
+
 /* Locks the file of that name. */
-static void lock(void) {
-    flock(past.fd, LOCK_EX);
+static bool lock(void) {
+    if (!take_lock()) return false;
     for (int i = 0; i < 100 && !current(); i++) {
         int fd = open_file();
-        if (fd < 0) return;
+        if (fd < 0) return false;
         close(past.fd);
         past.fd = fd;
-        flock(past.fd, LOCK_EX);
+        if (!take_lock()) return false;
     }
+    return true;
 }
 
 /* Replaces the file, whose lock is held, by one with the last chunks; a shell that is killed here
@@ -205,21 +222,24 @@ void gp_history_open(void) {
     past.error = 0; /* for a folder that already exists */
     size_t n = 0;
     fchmod(past.fd, 0600);
-    lock();
+    bool locked = lock();
     char *text = read_all(&n);
     if (text) read_chunks(text, n);
     free(text);
-    if (past.n > 2 * KEPT) cut_back();
+    if (locked && past.n > 2 * KEPT) cut_back();
     past.typed = past.n;
     flock(past.fd, LOCK_UN);
+}
+
+static const char *why(void) {
+    return past.error == EWOULDBLOCK ? "another program holds its lock" : strerror(past.error);
 }
 
 void gp_history_add(const char *chunk) {
     if (!*chunk || *chunk == ' ' || !chunk[strspn(chunk, " \t\n")]) return;
     if (past.n && !strcmp(past.chunk[past.n - 1].text, chunk)) return;
     keep(strdup(chunk));
-    if (past.fd >= 0) {
-        lock();
+    if (past.fd >= 0 && lock()) {
         append(chunk);
         flock(past.fd, LOCK_UN);
     }
@@ -227,10 +247,13 @@ void gp_history_add(const char *chunk) {
     past.told = true;
     char path[2048];
     fprintf(stderr, "the history is this session's only: %s: %s\n",
-            gp_safe_text(past.path, path, sizeof path), strerror(past.error));
+            gp_safe_text(past.path, path, sizeof path), why());
 }
 
-int gp_history_error(const char **path) { return *path = past.path, past.error; }
+const char *gp_history_error(const char **path) {
+    *path = past.path;
+    return past.error ? why() : NULL;
+}
 
 int gp_history_count(void) { return past.n; }
 const char *gp_history_get(int i) { return past.chunk[i].text; }

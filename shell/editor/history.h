@@ -13,9 +13,9 @@ void gp_history_open(void);
  * why. */
 void gp_history_add(const char *chunk);
 
-/* Why the file is not written, an errno, or 0; *path: the file's, NULL where neither variable names
- * a folder for it. */
-int gp_history_error(const char **path);
+/* Why the file is not written, or NULL; *path: the file's, NULL where neither variable names a
+ * folder for it. */
+const char *gp_history_error(const char **path);
 
 /* The number of chunks, and the i-th, 0 being the oldest. */
 int gp_history_count(void);

@@ -123,6 +123,41 @@ static void search_time(void) {
     gp_history_close();
 }
 
+/* A program that is stopped while it has the lock. */
+static void locked(void) {
+    int ready[2];
+    char byte;
+    struct timespec begin, end;
+    fill(3);
+    if (pipe(ready)) return;
+    pid_t pid = fork();
+    if (!pid) {
+        int fd = open(file, O_RDWR);
+        if (flock(fd, LOCK_EX) || write(ready[1], "", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    bool held = read(ready[0], &byte, 1) == 1;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    gp_history_open();
+    bool read_all = gp_history_count() == 3;
+    fclose(stderr); /* what it says of that */
+    gp_history_add("one");
+    gp_history_add("two");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    bool kept = gp_history_count() == 5;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    gp_history_add("three");
+    gp_history_close();
+    tap_ok(held && read_all && kept && end.tv_sec - begin.tv_sec < 5,
+           "a lock that is not given up holds up a session for %d s",
+           (int)(end.tv_sec - begin.tv_sec));
+    gp_history_open();
+    tap_ok(gp_history_count() == 4 && !strcmp(gp_history_get(3), "three"),
+           "which writes again once the lock is free: %d", gp_history_count());
+    gp_history_close();
+}
+
 int main(void) {
     char dir[] = "/tmp/gpush-history.XXXXXX", command[100];
     srand(20261124);
@@ -174,6 +209,7 @@ int main(void) {
 
     search_order();
     search_time();
+    locked();
     snprintf(command, sizeof command, "rm -r %s", dir);
     if (system(command)) return 1;
     return tap_done();

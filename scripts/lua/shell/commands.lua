@@ -408,33 +408,7 @@ local function run(text)
     return c.fn(rest)
 end
 
--- IPython's magics, by the command that does the same; "!" is the system's, and a text with spaces
--- says what to do instead.
-local magics = { timeit = "timeit", time = "time", prun = "prof", lprun = "prof", memit = "mem",
-    who = "who", whos = "who", who_ls = "who", history = "list", hist = "list", debug = "debug",
-    tb = "debug", run = "run", edit = "edit", load = "load", save = "save", lsmagic = "help",
-    magic = "help", quickref = "help", aimport = "reload", pwd = "!", ls = "!", cat = "!",
-    bash = "!", sh = "!", sx = "!", system = "!",
-    cd = "the folder stays; name files by their paths",
-    autoreload = ":reload reads modules again", matplotlib = "nothing to set: plot draws here",
-    pylab = "nothing to set: plot draws here", load_ext = "nothing to load: it is all here",
-    pdb = "after an error there is :debug", paste = "paste the text: it is one block",
-    cpaste = "paste the text: it is one block", reset = "leave with Ctrl-D and start again",
-    env = "os.getenv reads a variable", pip = "nothing is installed from the prompt",
-    conda = "nothing is installed from the prompt",
-    config = "~/.config/gpush/startup.lua has settings" }
-
-local function magic(text)
-    local name, rest = text:match "^%%%%?([%a_]+)%s*(.-)%s*$"
-    local to = magics[name] or fail("no magic %%%s; :help lists the commands", name)
-    if to == "!" then
-        local own = { bash = true, sh = true, sx = true, system = true }
-        return shell.command("!" .. (own[name] and rest or name .. " " .. rest))
-    end
-    if to:find " " then fail("%%%s: %s", name, to) end
-    local plain_form = commands[to].argument == ""
-    return run(plain_form and to or to .. " " .. (to == "help" and "" or rest))
-end
+local function magic(text) return require "shell.magics" (text, run, commands) end
 
 local function status(host, device, n, kind)
     local name = gpush.default_device()

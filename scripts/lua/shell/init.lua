@@ -52,9 +52,9 @@ end
 
 -- dbg(expr) as :dbg expr, unless there is such a function.
 local function dbg(text)
-    local expr = text:match "^dbg(%b())%s*$"
+    local expr = text:match "^dbg%((.*)%)%s*$" -- as session.c saw
     if expr and rawget(_G, "dbg") == nil then
-        return require "shell.commands".run("dbg " .. expr:sub(2, -2))
+        return require "shell.commands".run("dbg " .. expr)
     end
     return assert(load("return " .. text, "=dbg"))()
 end

@@ -1,7 +1,7 @@
 /* The history: one line of the file for each chunk, with \n for a line end and \\ for a backslash.
  * Shells append under a lock, so that none overwrites another's lines. A search looks at each chunk
  * whose set of characters, kept as a mask, has all of the query's, and orders what it finds by
- * counting sort. */
+ * counting sort. A query that goes on with the last one is searched in what that found. */
 #include "shell/editor/history.h"
 
 #include <errno.h>
@@ -26,20 +26,23 @@
 enum { KEPT = GP_HISTORY_KEPT };
 enum { LOCK_TRIES = 100 }; /* in a second */
 
-/* A chunk; mask: a bit for each character that it has, upper case as lower. */
+/* A chunk of n bytes; lower: in lower case, or text itself; mask: a bit for each character that it
+ * has, upper case as lower. Those of the file are in its two texts, typed ones on the heap. */
 typedef struct entry {
-    char *text;
+    char *text, *lower;
+    size_t n;
     uint64_t mask;
 } entry;
 
 static struct {
     entry *chunk;
     int n, cap;
-    int typed;  /* the first of this session */
-    int fd;     /* -1: no file */
-    char *path; /* NULL: no folder for one */
-    int error;  /* errno of a failure, or 0 */
-    bool told;  /* whether the error was reported, which happens once */
+    int typed;          /* the first of this session */
+    char *file, *lower; /* what was read, and in lower case */
+    int fd;             /* -1: no file */
+    char *path;         /* NULL: no folder for one */
+    int error;          /* errno of a failure, or 0 */
+    bool told;          /* whether the error was reported, which happens once */
 } past = {.fd = -1};
 
 /* The file's path, malloc'ed; makes its folders, but not HOME. NULL if there is no folder for
@@ -69,30 +72,41 @@ static uint64_t mask_of(const char *s) {
     return mask;
 }
 
-/* Takes over chunk, which may be NULL. */
-static void keep(char *chunk) {
-    if (!chunk) return;
+/* The n bytes in lower case, malloc'ed, or themselves where memory is short. */
+static char *lower_of(char *text, size_t n) {
+    char *out = malloc(n);
+    if (!out) return text;
+    for (size_t i = 0; i < n; i++) out[i] = (char)fold(text[i]);
+    return out;
+}
+
+/* Adds the chunk; false without memory. */
+static bool keep(char *chunk, char *lower) {
     if (past.n == past.cap) {
         int cap = past.cap ? 2 * past.cap : 256;
         entry *more = realloc(past.chunk, (size_t)cap * sizeof *more);
-        if (!more) {
-            free(chunk);
-            return;
-        }
+        if (!more) return false;
         past.chunk = more, past.cap = cap;
     }
-    past.chunk[past.n++] = (entry){chunk, mask_of(chunk)};
+    past.chunk[past.n++] = (entry){chunk, lower, strlen(chunk), mask_of(chunk)};
+    return true;
 }
 
-/* Converts n bytes of the file to a chunk, malloc'ed. */
-static char *decode(const char *s, size_t n) {
-    char *out = malloc(n + 1), *to = out;
-    for (size_t i = 0; out && i < n; i++) {
+static void keep_typed(const char *text) {
+    char *chunk = strdup(text), *lower = chunk ? lower_of(chunk, strlen(chunk) + 1) : NULL;
+    if (chunk && keep(chunk, lower)) return;
+    if (lower != chunk) free(lower);
+    free(chunk);
+}
+
+/* Converts n bytes of the file to a chunk in their place. */
+static void decode(char *s, size_t n) {
+    char *to = s;
+    for (size_t i = 0; i < n; i++) {
         if (s[i] == '\\' && i + 1 < n) i++, *to++ = s[i] == 'n' ? '\n' : s[i];
         else *to++ = s[i];
     }
-    if (out) *to = 0;
-    return out;
+    *to = 0;
 }
 
 /* Converts a chunk to a line of the file, its end included, malloc'ed; *n: its length. */
@@ -108,26 +122,31 @@ static char *encode(const char *chunk, size_t *n) {
     return out;
 }
 
-/* The whole file, malloc'ed; *n its length. */
-static char *read_all(size_t *n) {
+/* Reads the whole file to past.file, with a byte more; its length. */
+static size_t read_all(void) {
     struct stat st;
-    if (fstat(past.fd, &st) || st.st_size <= 0) return NULL;
-    char *text = malloc((size_t)st.st_size);
-    ssize_t got = text ? pread(past.fd, text, (size_t)st.st_size, 0) : -1;
-    *n = got > 0 ? (size_t)got : 0;
-    return text;
+    if (fstat(past.fd, &st) || st.st_size <= 0) return 0;
+    past.file = malloc((size_t)st.st_size + 1);
+    ssize_t got = past.file ? pread(past.fd, past.file, (size_t)st.st_size, 0) : -1;
+    return got > 0 ? (size_t)got : 0;
 }
 
-static void read_chunks(const char *text, size_t n) {
-    for (const char *end = text + n, *line = text, *stop; line < end; line = stop + 1) {
+static void read_chunks(size_t n) {
+    char *end = past.file + n;
+    for (char *line = past.file, *stop; line < end; line = stop + 1) {
         stop = memchr(line, '\n', (size_t)(end - line));
         if (!stop) stop = end;
-        if (stop > line) keep(decode(line, (size_t)(stop - line)));
+        if (stop == line) continue;
+        decode(line, (size_t)(stop - line));
+        if (!keep(line, line)) break;
     }
+    *end = 0;
+    past.lower = lower_of(past.file, n + 1);
+    for (int i = 0; i < past.n; i++)
+        past.chunk[i].lower = past.lower + (past.chunk[i].text - past.file);
 }
 
 static void drop_oldest(int n) {
-    for (int i = 0; i < n; i++) free(past.chunk[i].text);
     memmove(past.chunk, past.chunk + n, (size_t)(past.n - n) * sizeof *past.chunk);
     past.n -= n;
 }
@@ -210,6 +229,22 @@ static void cut_back(void) {
     if (gp_outfile_commit(&o, false)) lock();
 }
 
+static void read_file(void) {
+    size_t n = read_all();
+    if (n) read_chunks(n);
+}
+
+/* Reads a file that cannot be written: its chunks are found, and those of the session stay in it.
+ */
+static void read_only(void) {
+    past.fd = open(past.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (past.fd < 0) return;
+    read_file();
+    close(past.fd);
+    past.fd = -1;
+    past.typed = past.n;
+}
+
 void gp_history_open(void) {
     past.path = find_file();
     if (!past.path) return;
@@ -217,15 +252,12 @@ void gp_history_open(void) {
     past.fd = open_file();
     if (past.fd < 0) {
         if (before) past.error = before;
-        return;
+        return read_only();
     }
     past.error = 0; /* for a folder that already exists */
-    size_t n = 0;
     fchmod(past.fd, 0600);
     bool locked = lock();
-    char *text = read_all(&n);
-    if (text) read_chunks(text, n);
-    free(text);
+    read_file();
     if (locked && past.n > 2 * KEPT) cut_back();
     past.typed = past.n;
     flock(past.fd, LOCK_UN);
@@ -238,7 +270,7 @@ static const char *why(void) {
 void gp_history_add(const char *chunk) {
     if (!*chunk || *chunk == ' ' || !chunk[strspn(chunk, " \t\n")]) return;
     if (past.n && !strcmp(past.chunk[past.n - 1].text, chunk)) return;
-    keep(strdup(chunk));
+    keep_typed(chunk);
     if (past.fd >= 0 && lock()) {
         append(chunk);
         flock(past.fd, LOCK_UN);
@@ -268,7 +300,22 @@ int gp_history_find(int before, int step, const char *text, size_t n, const char
 
 /* ---- Searching ---- */
 
-enum { MOST_GAPS = 63, RANKS = 2 * (MOST_GAPS + 1) };
+enum { MOST_GAPS = 63, RANKS = 2 * (MOST_GAPS + 1), AHEAD = 16 };
+
+/* What is known of a chunk by a query: its rank, where the query's last character was found, and
+ * where it stands in one piece. */
+typedef struct found {
+    int rank;
+    uint32_t end, piece;
+} found;
+
+/* The last query, and what was found by it of the n chunks that there were. */
+static struct {
+    char text[128];
+    bool exact;
+    found *found;
+    int n;
+} last;
 
 /* A query: its n characters, in lower case unless it has one in upper case. */
 typedef struct query {
@@ -278,39 +325,53 @@ typedef struct query {
     bool exact; /* upper and lower case differ */
 } query;
 
-static bool same(const query *q, char typed, char c) {
-    return typed == (q->exact ? c : (char)fold(c));
+/* Whether the n characters have a and b one after the other; a loop for the compiler to vectorize.
+ */
+static bool has_pair(const char *s, size_t n, char a, char b) {
+    unsigned char hit = 0;
+    for (size_t i = 1; i < n; i++) hit |= (s[i - 1] == a) & (s[i] == b);
+    return hit;
 }
 
-/* Whether the chunk has the query as one piece. */
-static bool has(const query *q, const char *s) {
-    for (; *s; s++) {
-        size_t i = 0;
-        while (i < q->n && same(q, q->text[i], s[i])) i++;
-        if (i == q->n) return true;
-    }
-    return false;
+/* Whether the query is one piece of the chunk. A longer query is not before the shorter one. */
+static bool in_one_piece(const query *q, const char *s, size_t n, found *f) {
+    if (f->rank >= 2) return false; /* its beginning was none */
+    const char *at = s + f->piece;
+    if (strncmp(at, q->text, q->n) != 0)
+        at = has_pair(at, n - f->piece, q->text[q->n - 2], q->text[q->n - 1]) ? strstr(at, q->text)
+                                                                              : NULL;
+    if (at) f->piece = (uint32_t)(at - s);
+    return at != NULL;
 }
 
 /* How many other characters stand between the query's, in order: 0 where it is one piece, -1 where
  * the chunk does not have them all. From the first place where all have come it goes back to the
- * nearest start, as fzf's first algorithm does. */
-static int gaps(const query *q, const char *s) {
-    if (has(q, s)) return 0;
-    size_t i = 0, end = 0, start;
-    for (; s[end] && i < q->n; end++)
-        if (same(q, q->text[i], s[end])) i++;
-    if (i < q->n) return -1;
-    for (start = end; i; start--)
-        if (same(q, q->text[i - 1], s[start - 1])) i--;
-    size_t between = end - start - q->n;
-    return between > MOST_GAPS ? MOST_GAPS : (int)between;
+ * nearest start, as fzf's first algorithm does, at most MOST_GAPS. *f is of the query's first
+ * `before` characters. */
+static int gaps(const query *q, const char *s, size_t n, found *f, size_t before) {
+    const char *end = s + f->end;
+    for (size_t i = before; i < q->n; i++, end++)
+        if (!(end = strchr(end, q->text[i]))) return -1;
+    bool next = before && before + 1 == q->n && end - s == (ptrdiff_t)f->end + 1;
+    f->end = (uint32_t)(end - s);
+    if (q->n == 1 || in_one_piece(q, s, n, f)) return 0;
+    if (next && f->rank >= 2) return f->rank / 2; /* the last one's start is the nearest */
+    size_t most = q->n + MOST_GAPS;
+    const char *start = end, *far = f->end > most ? end - most : s;
+    for (size_t i = q->n; i--;)
+        if (!(start = memrchr(far, q->text[i], (size_t)(start - far)))) return MOST_GAPS;
+    return (int)(end - start - (ptrdiff_t)q->n);
 }
 
-/* The rank of chunk i, 0 the best, or -1: by gaps, this session's before others of as many. */
-static int rank(const query *q, int i) {
+static const char *text_for(const query *q, int i) {
+    return q->exact ? past.chunk[i].text : past.chunk[i].lower;
+}
+
+/* The rank of chunk i, 0 the best, or -1: by gaps, this session's before others of as many.
+ * `before` characters of the query are ranked. */
+static int rank(const query *q, int i, size_t before) {
     if (q->mask & ~past.chunk[i].mask) return -1;
-    int between = gaps(q, past.chunk[i].text);
+    int between = gaps(q, text_for(q, i), past.chunk[i].n, &last.found[i], before);
     return between < 0 ? -1 : 2 * between + (i < past.typed);
 }
 
@@ -320,27 +381,60 @@ static query read_query(const char *text) {
     return q;
 }
 
+/* Chunks are all over the memory: what a later one is asked first comes while others are ranked. */
+static void prefetch(const query *q, int i) {
+    const char *s = text_for(q, i);
+    const found *f = &last.found[i];
+    if (f->rank < 0) return;
+    __builtin_prefetch(s + f->piece);
+    for (uint32_t at = 0; at < 2; at++) __builtin_prefetch(s + f->end + 64 * at);
+}
+
+/* Ranks all chunks by the query, in last.found: where it goes on with the last one, only those that
+ * have that. false without memory. */
+static bool rank_all(const query *q) {
+    size_t before = strlen(last.text);
+    bool goes_on = last.found && last.n == past.n && last.exact == q->exact &&
+                   q->n < sizeof last.text && !strncmp(last.text, q->text, before);
+    if (!goes_on) {
+        free(last.found);
+        last.found = calloc((size_t)past.n, sizeof *last.found);
+        before = 0;
+    }
+    for (int i = 0; last.found && i < past.n; i++) {
+        if (i + AHEAD < past.n) prefetch(q, i + AHEAD);
+        if (last.found[i].rank >= 0) last.found[i].rank = rank(q, i, before);
+    }
+    snprintf(last.text, sizeof last.text, "%s", q->text);
+    last.n = past.n, last.exact = q->exact;
+    return last.found != NULL;
+}
+
 int gp_history_search(const char *text, int **order) {
     query q = read_query(text);
     int first[RANKS + 1] = {0};
-    signed char *ranks = q.n && past.n ? malloc((size_t)past.n) : NULL;
     *order = NULL;
-    for (int i = 0; ranks && i < past.n; i++) {
-        ranks[i] = (signed char)rank(&q, i);
-        if (ranks[i] >= 0) first[ranks[i] + 1]++;
-    }
+    if (!q.n || !past.n || !rank_all(&q)) return 0;
+    for (int i = 0; i < past.n; i++)
+        if (last.found[i].rank >= 0) first[last.found[i].rank + 1]++;
     for (int r = 0; r < RANKS; r++) first[r + 1] += first[r];
     int n = first[RANKS];
     *order = n ? malloc((size_t)n * sizeof **order) : NULL;
     for (int i = past.n - 1; *order && i >= 0; i--)
-        if (ranks[i] >= 0) (*order)[first[ranks[i]]++] = i;
-    free(ranks);
+        if (last.found[i].rank >= 0) (*order)[first[last.found[i].rank]++] = i;
     return *order ? n : 0;
 }
 
 void gp_history_close(void) {
-    for (int i = 0; i < past.n; i++) free(past.chunk[i].text);
+    for (int i = past.typed; i < past.n; i++) {
+        if (past.chunk[i].lower != past.chunk[i].text) free(past.chunk[i].lower);
+        free(past.chunk[i].text);
+    }
+    if (past.lower != past.file) free(past.lower);
+    free(past.file);
     free(past.chunk);
+    free(last.found);
+    last.found = NULL;
     free(past.path);
     if (past.fd >= 0) close(past.fd);
     memset(&past, 0, sizeof past);

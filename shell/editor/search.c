@@ -12,6 +12,7 @@
 /* What a search has found, best first; at: which of them is shown, -1 for none. */
 typedef struct found {
     int *order, n, at;
+    bool lost; /* the query is nowhere: what is shown is of a shorter one */
 } found;
 
 /* Whether the i-th found has the text of one before it. */
@@ -32,15 +33,16 @@ static void step_found(found *f, int step) {
 /* Searches again; what is shown stays where nothing has the query. */
 static void search_again(found *f, const char *query) {
     int *order, n = gp_history_search(query, &order);
+    f->lost = !n && *query;
     if (!n) return;
     free(f->order);
-    *f = (found){order, n, 0};
+    *f = (found){order, n, 0, false};
 }
 
 /* Shows what was found, or text where that is nothing, after a prompt with the query. */
 static void show_search(char prompt[200], const char *query, const found *f, const char *text) {
     gp_picture_erase();
-    snprintf(prompt, 200, "(search: %s) ", query);
+    snprintf(prompt, 200, f->lost ? "(not found: %s) " : "(search: %s) ", query);
     gp_picture.prompt = prompt;
     if (f->at >= 0) text = gp_history_get(f->order[f->at]);
     gp_text_set(text, strlen(text));

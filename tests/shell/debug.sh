@@ -148,10 +148,12 @@ dbg(x:add(
   1):sum():item())
 dbg(("a)b("):rep(3):len())
 dbg(("\")("):len())
-print("whole")' | sed 's/host [0-9.]* [mu]*s/host T/')
+print("whole")
+y = dbg(x:sum())' | sed 's/host [0-9.]* [mu]*s/host T/')
 shows $'x        f32 2x3 cpu, 24 B; host T\n:sum()   f32 scalar cpu, 4 B; host T\n:item()  6.0; host T\n6.0\n' "dbg of several lines, in plain lines"
 shows $':add(1)  f32 2x3 cpu, 24 B; host T\n:sum()' "and of a call that is divided"
 shows $'\n12.0\n' "after which all goes on"
 shows $':len()  12; host T' "brackets in a text are none"
 shows $'\n3\nwhole' "nor are escaped quotes its end"
+shows 'dbg(x:sum()) is a line of its own' "and in a statement it is answered"
 tap_done

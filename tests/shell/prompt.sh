@@ -229,6 +229,10 @@ enter 'alpha'
 rows 5 $'> alpha = 10\n> alpha\n10\n>' "any other key edits what was found"
 key C-r; type_ 'ap10'
 sees '(search: ap10) alpha = 10' "letters in order find it, too"
+type_ 'q'
+sees '(not found: ap10q) alpha = 10' "what is nowhere is said to be"
+key BSpace
+sees '(search: ap10) alpha = 10' "until it is taken back"
 key C-g
 
 # A caret under the token at which Lua stopped.

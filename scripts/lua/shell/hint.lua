@@ -138,6 +138,7 @@ local elsewhere_names = {
     torchvision = "data.ImageFolder(folder), data.TensorDataset(x, y), data.transforms",
     datasets = "data.ImageFolder(folder), or data.TensorDataset(x, y)",
     random = "math.random(), or rand(…)",
+    dbg = "dbg(x:sum()) is a line of its own, at the prompt; _ is then its value",
     plt = "plot, hist, heatmap and imshow draw at once",
     save = "checkpoint.save(file, {model = model}), or npz.save(file, {x = x}) for NumPy" }
 

@@ -225,7 +225,8 @@ static int gather_waits(const gp_timeline *t, gp_saving *s) {
     for (int i = 0; i < t->nsteps; i++) {
         const gp_step_at *at = &t->step[i];
         if (at->kind == GP_STEP_WAIT && gp_sync_watched((gp_why)at->rec->why))
-            s[n++] = (gp_saving){at->rec, 1, gp_rec_end(t->p, at->rec) - at->rec->t0, 0, false};
+            s[n++] = (gp_saving){
+                .rec = at->rec, .times = 1, .waited = gp_rec_end(t->p, at->rec) - at->rec->t0};
     }
     return n;
 }
@@ -274,18 +275,36 @@ bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank)
     return ok;
 }
 
-gp_saving *gp_savings(gp_job *job, int *n, uint64_t *total, uint64_t *rank) {
+bool gp_job_awaits_workers(const gp_job *job) {
+    for (int i = 0; i < job->n; i++) {
+        const gp_timeline *t = job->rank[i];
+        for (int k = 0; k < t->nhost; k++)
+            if (gp_awaits_workers(t->host[k])) return true;
+    }
+    return false;
+}
+
+bool gp_job_saved_at_most(gp_job *job, const gp_whatif *w, uint64_t *ns) {
+    gp_whatif prompt = *w;
+    prompt.prompt = true;
+    *ns = 0;
+    return !gp_job_awaits_workers(job) || gp_job_saved(job, &prompt, ns, NULL);
+}
+
+gp_saving *gp_savings(gp_job *job, int *n, gp_saving *all, uint64_t *rank) {
     gp_saving *s = gather_lines(job, n);
     if (!s) return NULL;
-    gp_whatif all = {.host = 1};
+    gp_whatif w = {.host = 1};
     for (int why = 0; why < GP_WHYS; why++)
-        if (gp_sync_watched((gp_why)why)) all.without_whys |= 1u << why;
-    bool ok = gp_job_saved(job, &all, total, rank);
+        if (gp_sync_watched((gp_why)why)) w.without_whys |= 1u << why;
+    bool ok =
+        gp_job_saved(job, &w, &all->saved, rank) && gp_job_saved_at_most(job, &w, &all->at_most);
     for (int i = 0; ok && i < *n; i++) {
         const gp_rec *r = s[i].rec;
         gp_whatif_line line = {r->file, r->file ? r->line : -1, r->file ? NULL : r->name};
         gp_whatif without = {.host = 1, .without = &line, .nwithout = 1};
-        ok = gp_job_saved(job, &without, &s[i].saved, NULL);
+        ok = gp_job_saved(job, &without, &s[i].saved, NULL) &&
+             gp_job_saved_at_most(job, &without, &s[i].at_most);
     }
     if (!ok) return free(s), NULL;
     gp_sort(s, (size_t)*n, sizeof *s, by_saved);

@@ -122,11 +122,14 @@ static int ended_last(const gp_timeline *t) {
     return t->t1 > t->done ? last : -1;
 }
 
-uint64_t gp_job_end(const gp_job *job) {
-    uint64_t end = job->rank[0]->t1;
-    for (int i = 1; i < job->n; i++) end = most(end, job->rank[i]->t1);
-    return end;
+const gp_timeline *gp_job_last(const gp_job *job) {
+    const gp_timeline *last = job->rank[0];
+    for (int i = 1; i < job->n; i++)
+        if (job->rank[i]->t1 > last->t1) last = job->rank[i];
+    return last;
 }
+
+uint64_t gp_job_end(const gp_job *job) { return gp_job_last(job)->t1; }
 
 /* False with a message where the path comes to a command again, or out of memory. */
 static bool follow(follower *f) {

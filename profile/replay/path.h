@@ -60,6 +60,7 @@ void gp_streams_busy(const gp_timeline *t, gp_busy *of);
 typedef struct gp_saving {
     const gp_rec *rec;             /* the first of those that it waited for most */
     uint64_t times, waited, saved; /* ns */
+    uint64_t at_most;              /* as gp_job_saved_at_most */
     bool mixed;                    /* it has waited for something else, too */
 } gp_saving;
 /* Orders events by their source lines or, where none is known, by what they are. */
@@ -67,12 +68,19 @@ int gp_compare_sources(const gp_rec *x, const gp_rec *y);
 /* How much sooner the job ends with w than on the record, and, unless rank is NULL, each rank.
  * False with a message as gp_job_times. */
 bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank);
+/* Whether the host waited for batches of worker processes, which are not on the record: then
+ * gp_job_saved says what is saved at least. */
+bool gp_job_awaits_workers(const gp_job *job);
+/* And what at most, where these were fast enough; 0: the job awaits none. */
+bool gp_job_saved_at_most(gp_job *job, const gp_whatif *w, uint64_t *ns);
 /* Of the 64 lines that waited longest, in all ranks together, by what the job would take less
- * without them in each; *total: by leaving out all that a script can avoid, and rank[i], unless
- * NULL: how much sooner that rank would then end. Waits that were asked for, and full queues, are
- * no such. malloc'd; NULL with a message when out of memory, or where gp_job_times fails. */
-gp_saving *gp_savings(gp_job *job, int *n, uint64_t *total, uint64_t *rank);
-/* When the last rank ends, on the record's clock. */
+ * without them in each; all->saved, ->at_most: by leaving out all that a script can avoid, and
+ * rank[i], unless NULL: how much sooner that rank would then end. Waits that were asked for, and
+ * full queues, are no such. malloc'd; NULL with a message when out of memory, or where gp_job_times
+ * fails. */
+gp_saving *gp_savings(gp_job *job, int *n, gp_saving *all, uint64_t *rank);
+/* The rank that ends last; and when, on the record's clock. */
+const gp_timeline *gp_job_last(const gp_job *job);
 uint64_t gp_job_end(const gp_job *job);
 
 #endif

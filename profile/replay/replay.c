@@ -292,8 +292,8 @@ static bool serve(pass *p, const gp_step_at *s) {
 }
 
 /* The host waits for a batch of worker processes, of which the record has only when it came: they
- * are taken to have worked all the time since they were started, as they do where batches are
- * waited for, so that it comes no earlier if the host does. */
+ * are taken to have worked all the time since they were started, so that it comes no earlier if the
+ * host does. Where they had time left it may: a replay with w->prompt says the most of that. */
 static bool await_workers(pass *p, const gp_rec *batch) {
     if (!p->pool) p->pool = batch, p->pool_at = p->now;
     double by = p->w->batch ? (double)p->w->into / (double)p->w->batch : 1;
@@ -308,7 +308,7 @@ static bool await_workers(pass *p, const gp_rec *batch) {
 static bool change(pass *p, const gp_step_at *s) {
     p->owner = s->computes ? s->rec : NULL, p->part = s->part;
     bool awaits = s->rec && s->t == s->rec->t0 && s->t >= p->at && gp_awaits_workers(s->rec);
-    return !awaits || await_workers(p, s->rec);
+    return !awaits || p->w->prompt || await_workers(p, s->rec);
 }
 
 static int compare(const void *a, const void *b) {

@@ -47,6 +47,8 @@ typedef struct gp_whatif {
     bool overlap; /* copies between host and device run beside kernels */
     int64_t batch, into; /* ops that have a dim of `batch`, as their shapes say, do into / batch
                             times the work, and so do loaders; 0: none */
+    bool prompt; /* batches of worker processes, which are not on the record, come as long after the
+                    host asks as they did; else they come when they came */
     int workers; /* of each loader, which is asked for one batch more than it has workers; 0: those
                     of the record */
     const gp_card *card; /* devices' work takes this card's times, by the costs on the record; NULL:

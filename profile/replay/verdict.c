@@ -435,13 +435,6 @@ static gp_untold untold(const gp_prof *p, gp_verdict *v) {
     return p->foreign && v->calls * 2 < v->work ? GP_UNTOLD_CALLS : GP_TOLD;
 }
 
-static const gp_timeline *last_rank(const gp_job *job) {
-    const gp_timeline *last = job->rank[0];
-    for (int i = 1; i < job->n; i++)
-        if (job->rank[i]->t1 > last->t1) last = job->rank[i];
-    return last;
-}
-
 /* What the host of a rank does beside its waits. */
 static uint64_t beside_waits(const gp_timeline *t) {
     uint64_t ns = t->done - t->p->t0;
@@ -478,8 +471,8 @@ static bool limit_worth(const gp_job *job, gp_cause cause, gp_verdict *v) {
 }
 
 bool gp_verdict_of(gp_job *job, gp_verdict *v) {
-    const gp_timeline *t = last_rank(job);
-    *v = (gp_verdict){.wall = gp_job_end(job) - t->p->t0};
+    const gp_timeline *t = gp_job_last(job);
+    *v = (gp_verdict){.wall = t->t1 - t->p->t0, .paced = gp_job_awaits_workers(job)};
     for (int i = 0; i < job->n; i++)
         if (!read_rank(job->rank[i], v)) return false;
     if (!gp_idle_times(t, &v->idle)) return false;
@@ -487,7 +480,9 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
     for (int cause = 0; !v->untold && cause < GP_CAUSES; cause++) {
         gp_whatif w = {.host = 1, .without_causes = 1u << cause};
         gp_worth *of = &v->of[cause];
-        if (!of->ns || gp_job_saved(job, &w, &of->worth, NULL)) continue;
+        if (!of->ns || (gp_job_saved(job, &w, &of->worth, NULL) &&
+                        gp_job_saved_at_most(job, &w, &of->at_most)))
+            continue;
         if (!job->tangled) return false;
         v->untold = GP_UNTOLD_ORDERS;
     }

@@ -24,7 +24,8 @@ typedef struct gp_worth {
     int step, steps;
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */
-    uint64_t at_most;   /* where v->vague, of the devices' work and waits: more it is not worth */
+    uint64_t at_most;   /* where v->vague, of the devices' work and waits, and where v->paced: more
+                           it is not worth */
     int rank;           /* that rank's number; -1: the record is of one */
     const gp_rec *most; /* the line, op or kernel with the most of it; of the script a sample of the
                            line, or of its stretches and of delays the op after the longest; NULL */
@@ -51,6 +52,7 @@ typedef struct gp_verdict {
     gp_worth of[GP_CAUSES];
     bool vague; /* several streams of a rank work, and wait for each other, but for what is not
                    on the record: what less of the devices' work is worth is not known */
+    bool paced; /* as gp_job_awaits_workers */
     uint64_t devices; /* the worth of kernels, copies, collectives and delays together */
     gp_idle idle;     /* of the rank that ended last */
     uint64_t wall;

@@ -130,17 +130,30 @@ function fit.percent(part, of)
     return of > 0 and ("%.1f%%"):format(100 * part / of) or "-"
 end
 
---- What a row of prof:savings() saves: of copies from pageable memory at least that. Of several
---- rows of a line, which go together, one has it.
+-- "1.2ms to 2.8ms"; the least alone where no more is known.
+local function range(least, at_most)
+    return fit.time(least) .. (at_most and at_most > least and " to " .. fit.time(at_most) or "")
+end
+
+--- What a row of prof:savings() saves: of copies from pageable memory at least that, and where a
+--- trace does not say how early batches may come, a range. Of several rows of a line, which go
+--- together, one has it.
 function fit.saving(row)
-    return row.saves and fit.time(row.saves) .. (row.more and " or more" or "")
+    return row.saves and range(row.saves, row.at_most) .. (row.more and " or more" or "")
         or row.mixed and "with its line" or ""
 end
---- What a row of prof:verdict() is worth: where streams may have waited for it, a range or a most.
+--- What a row of prof:verdict() is worth: where streams may have waited for it, or worker processes
+--- made batches, a range or a most.
 function fit.worth(row)
     if row.unknown and row.at_most then return "at most " .. fit.time(row.at_most) end
-    local most = row.at_most and row.at_most > row.worth and " to " .. fit.time(row.at_most)
-    return fit.time(row.worth) .. (most or row.more and " or more" or "")
+    local text = range(row.worth, row.at_most)
+    return text .. (row.more and not text:find " to " and " or more" or "")
+end
+--- What the ranges of lists are that await worker processes.
+fit.PACED = "a range ends where batches come as long after the host asks as they did"
+--- What is left of the wall time without what saves that, "1.2ms to 2.8ms".
+function fit.left(wall, least, at_most)
+    return range(wall - math.max(least, at_most or 0), wall - least)
 end
 
 --- Why it is at least that, where one of the rows shown says so; nil: none does.

@@ -185,18 +185,19 @@ static void test_verdict(void) {
 static void test_savings(void) {
     gp_prof *p = reads_first();
     gp_job *job = gp_job_new(p);
-    uint64_t total, rank[2];
+    gp_saving total;
+    uint64_t rank[2];
     int n;
     gp_saving *s = gp_savings(job, &n, &total, rank);
     tap_ok(n == 2 && !strcmp(s->rec->name, "item") && s->times == 1 && s->waited == 50000 &&
                s->saved == 50000 && s[1].times == 2 && s[1].waited == 295000 && s[1].saved == 0,
            "what the job takes less without the waits of a line in all ranks");
-    tap_ok(total == 50000 && rank[0] == 50000 && rank[1] == 50000, "and without all of them");
+    tap_ok(total.saved == 50000 && rank[0] == 50000 && rank[1] == 50000, "and without all of them");
     free(s);
     gp_job_free(job);
     job = gp_job_of_rank(p, 0, "test");
     s = gp_savings(job, &n, &total, NULL);
-    tap_ok(s && n == 1 && s->waited == 200000 && total == 0, "rank 0 alone");
+    tap_ok(s && n == 1 && s->waited == 200000 && total.saved == 0, "rank 0 alone");
     free(s);
     gp_job_free(job);
     gp_prof_free(p);

@@ -116,6 +116,47 @@ for _, python in ipairs { 300, 600 } do
     end
 end
 
+-- ---- worker processes ----
+-- Five steps of 100 ms: a batch of worker processes that comes after 4 or 20 ms, then either 20
+-- kernels that take the rest, and an item, or an op of the host. Where the workers need all of the
+-- 100 ms for a batch, less work saves the last step's alone; where they had time left, each one's.
+for _, case in ipairs { { "kernels", next = 4000 }, { "cpu", next = 20000, cpu = true } } do
+    local r, rest = made.trace { no_device = case.cpu }, 98000 - case.next
+    for k = 0, 4 do
+        local at = 100000 * k
+        r:region("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, case.next)
+        at = at + case.next
+        if case.cpu then r:op("aten::mm", at, rest) end
+        for i = 0, case.cpu and -1 or 19 do
+            r:op("aten::mm", at + 20 * i, 10)
+            r:kernel("gemm", at + 1000 + rest // 20 * i, rest // 20,
+                r:call("cudaLaunchKernel", at + 20 * i + 2, 5))
+        end
+        if not case.cpu then
+            r:op("aten::item", at + 500, rest + 510)
+            r:call("cudaStreamSynchronize", at + 505, rest + 500)
+        end
+        r:region("ProfilerStep#" .. k, 100000 * k, 99900)
+    end
+    local p = load(r)
+    local verdict = p:verdict()
+    local row, text = by_cause(verdict)[case[1]], tostring(verdict)
+    near(row.worth, 1000 * rest, 3e6, case[1] .. " where workers need all of the time")
+    near(row.at_most, 5000 * rest, 3e6, case[1] .. " where they had time left")
+    near(by_cause(verdict).loader.worth, 5000 * case.next, 1e5, "and batches that are there")
+    t.ok(case.cpu or text:find("^dominated by kernels: without that 3%d%.%d+ms to 40%d%.%d+ms \z
+        instead of"), "both ends are said", text)
+    t.ok(not case.cpu or text:find("^what dominated is not decided: ops that the host computes may \z
+        be worth up to 390%.%d+ms, since the trace does not say how long worker processes \z
+        took for a batch %b(); of what is known the most is owed to"),
+        "a loader dominates no ops that take 78 %", text)
+    t.is(verdict.cause, not case.cpu and "kernels" or nil, "what dominated")
+    t.ok(text:find("a range ends where batches come as long after", 1, true), "what the ends are")
+    local s = p:savings()
+    t.ok(case.cpu or s[1].at_most > s[1].saves and tostring(s):find "ms to [%d.]+ms",
+        "what waits cost, too", tostring(s))
+end
+
 -- ---- a full launch queue ----
 -- 2000 or 8000 kernels of 40 us, for each of which the host takes 10: from the 1025th queued on, a
 -- call returns when a kernel has ended. Without kernels the host takes a quarter of the time. A

@@ -58,22 +58,23 @@ static void push_saving(lua_State *L, const gp_prof *p, const gp_saving *s) {
     set_int(L, "count", s->times);
     set_int(L, "waited", s->waited);
     set_int(L, "saves", s->saved);
+    if (s->at_most > s->saved) set_int(L, "at_most", s->at_most);
     lua_pushboolean(L, may_save_more(p, s->rec)), lua_setfield(L, -2, "more");
     lua_pushboolean(L, s->mixed), lua_setfield(L, -2, "mixed");
 }
 
-/* (prof, rank) -> list of {file, line, why, what, count, waited, saves, more, mixed}, with a list
- * of {rank, wall, saves} as ranks; and what all together save. more: it may save more; mixed: the
- * line has waited for something else, too */
+/* (prof, rank) -> list of {file, line, why, what, count, waited, saves, at_most, more, mixed}, with
+ * a list of {rank, wall, saves} as ranks; what all together save, and at most save. more: it may
+ * save more; mixed: the line has waited for something else, too */
 static int l_savings(lua_State *L) {
     const gp_prof *p = gp_lua_check_prof(L, 1);
     gp_job *job = gp_lua_push_job(L, 2, "profile.savings");
     void **list = gp_lua_push_block(L), **of_rank = gp_lua_push_block(L);
     int n;
-    uint64_t total;
+    gp_saving all = {0};
     uint64_t *rank = *of_rank = calloc((size_t)job->n, sizeof *rank);
     if (!rank) return luaL_error(L, "profile: out of memory");
-    gp_saving *s = *list = gp_savings(job, &n, &total, rank);
+    gp_saving *s = *list = gp_savings(job, &n, &all, rank);
     if (!s) return gp_lua_raise(L);
     lua_createtable(L, n, 1);
     for (int i = 0; i < n; i++) push_saving(L, p, &s[i]), lua_rawseti(L, -2, i + 1);
@@ -85,7 +86,8 @@ static int l_savings(lua_State *L) {
     }
     lua_setfield(L, -2, "ranks");
     gp_lua_set_assumed(L, p);
-    return lua_pushinteger(L, (lua_Integer)total), 2;
+    lua_pushinteger(L, (lua_Integer)all.saved);
+    return lua_pushinteger(L, (lua_Integer)(all.at_most > all.saved ? all.at_most : all.saved)), 3;
 }
 
 static void push_part(lua_State *L, const gp_job *job, const gp_path_part *part, gp_path_by by) {
@@ -271,7 +273,8 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
  * library, one for each cause that the record knows, in the order of cause.def; with wall, work,
  * queued, calls, launched, busy, sampled (whether samples of the script were taken), devices (the
  * worth of kernels, copies, collectives and delays together), vague (what those are worth is not
- * known) and, where the record does not tell, untold */
+ * known), paced (nor how long worker processes took for batches) and, where the record does not
+ * tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",      "empty", "dropped",  "cut",   "device",
                                       "calls", "work",  "launched", "orders"};
@@ -305,6 +308,7 @@ static int l_verdict(lua_State *L) {
     set_int(L, "devices", v.devices);
     set_int(L, "busy", v.idle.kernels + v.idle.copies);
     lua_pushboolean(L, v.vague), lua_setfield(L, -2, "vague");
+    lua_pushboolean(L, v.paced), lua_setfield(L, -2, "paced");
     lua_pushboolean(L, p->period > 0), lua_setfield(L, -2, "sampled");
     if (v.untold) set_text(L, "untold", why[v.untold]);
     gp_lua_set_assumed(L, p);

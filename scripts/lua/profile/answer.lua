@@ -48,7 +48,7 @@ local CAUSE <const> = { "cause", "label", "times", { "time_ns", "ns" }, { "worth
     "where", "file", "line", "rank", "advice", "advised" }
 local WAIT <const> = { "file", "line", "region", "rank", "device", "why", "what", "advice", "count",
     { "waited_ns", "waited" }, { "longest_ns", "longest" }, "drained", { "idle_ns", "idle" },
-    { "saves_ns", "saves" }, "more", "mixed" }
+    { "saves_ns", "saves" }, { "at_most_ns", "at_most" }, "more", "mixed" }
 local READ <const> = { "file", "line", "region", "rank", "why", "what", "advice", "count" }
 local OP <const> = { "name", "count", { "self_host_ns", "self_cpu_time_total" },
     { "host_ns", "cpu_time_total" }, { "self_device_ns", "self_device_time_total" },

@@ -96,6 +96,9 @@ function Sync.__tostring(list)
         and "; saves: what the run would take less without the line's waits, predicted by a \z
         replay: " .. list.predicted or "")
     out[#out + 1] = fit.why_more(list)
+    for _, row in ipairs(list) do
+        if row.at_most then out[#out + 1] = fit.PACED break end
+    end
     if list.foreign then
         out[#out + 1] = fit.LINES
     end
@@ -115,7 +118,7 @@ local function predict(list, prof)
     for _, row in ipairs(list) do
         local s = row.file and saves[row.file .. "\0" .. row.line]
         local own = s and s.why == row.why and s.what == row.what
-        if own then row.saves, row.more = s.saves, s.more end
+        if own then row.saves, row.at_most, row.more = s.saves, s.at_most, s.more end
         row.mixed = s and s.mixed or nil
         list.predicted = list.predicted or row.saves and replay.accuracy(prof, "wait")
     end

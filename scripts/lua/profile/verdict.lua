@@ -205,11 +205,18 @@ local BOUNDS <const> = "; the card's times are the least that it can take, as no
 local LEAST <const> = "; kernels and copies take at least that on the card, and where they take \z
     more, they dominate the more"
 
--- The devices' work that may be worth more than what is known, as streams may have waited for it.
+local PACED <const> = "since the trace does not say how long worker processes took for a batch \z
+    (a record with num_workers=0 does)"
+
+-- What may be worth more than the most that is known: devices' work, where streams may have waited
+-- for it; and where worker processes may have had time left, what then is worth more than the first.
 local function may_be_more(list)
-    local rows, known = {}, math.max(list[1] and list[1].worth or 0, LITTLE * list.wall)
+    local rows, top = {}, list[1] or { worth = 0 }
+    local known = math.max(top.worth, LITTLE * list.wall)
+    local then_known = top.worth < known and known or math.max(known, top.at_most or 0)
     for _, row in ipairs(list) do
-        if row.unknown and row.at_most > known then rows[#rows + 1] = row end
+        local least = row.unknown and known or list.paced and then_known or math.huge
+        if (row.at_most or 0) > least then rows[#rows + 1] = row end
     end
     table.sort(rows, function(a, b)
         if a.at_most ~= b.at_most then return a.at_most > b.at_most end
@@ -219,17 +226,20 @@ local function may_be_more(list)
 end
 
 local function conclude_open(list, how, prof)
-    local top, may = list[1], {}
+    local top, may, why = list[1], {}, {}
     for i, row in ipairs(list.open) do
         local may_be = i == 1 and " may be worth" or ""
         may[i] = ("%s%s up to %s"):format(row.label, may_be, time(row.at_most))
+        local reason = row.unknown and STREAMS or PACED
+        if not why[reason] then why[#why + 1], why[reason] = reason, true end
     end
     local known = top.share >= LITTLE and ("of what is known the most is owed to %s: without that \z
         %s instead of %s (predicted by a replay%s, not measured; %s)"):format(top.label,
-        time(list.wall - top.worth), time(list.wall), how, replay.accuracy(prof, top.cause))
+        fit.left(list.wall, top.worth, top.at_most), time(list.wall), how,
+        replay.accuracy(prof, top.cause))
         or ("nothing that is known is worth %d%% of the %s"):format(100 * LITTLE, time(list.wall))
     return ("what dominated is not decided: %s, %s; %s"):format(
-        table.concat(may, ", "), STREAMS, known)
+        table.concat(may, ", "), table.concat(why, ", and "), known)
 end
 
 local function conclude_nothing(list, how, busy, prof)
@@ -250,7 +260,7 @@ local function conclude(list, prof)
     if list.open then return conclude_open(list, how, prof) end
     if not top or top.share < LITTLE then return conclude_nothing(list, how, busy, prof) end
     local text = ("dominated by %s: without that %s%s instead of %s (predicted by a replay%s, not \z
-        measured; %s)"):format(top.label, time(list.wall - top.worth),
+        measured; %s)"):format(top.label, fit.left(list.wall, top.worth, top.at_most),
         top.more and " or less" or "", time(list.wall), how, replay.accuracy(prof, top.cause))
     if top.cause == "loader" and shares_processors(list, prof) then
         text = text .. "; or less: the ops share the loader's processors, and stay as slow as \z
@@ -304,6 +314,7 @@ function Verdict.__tostring(list)
     if list.lines then out[#out + 1] = fit.LINES end
     if list.work == 0 then out[#out + 1] = "no device but the host ran anything" end
     out[#out + 1] = list.assumed
+    if list.paced then out[#out + 1] = fit.PACED end
     return table.concat(out, "\n")
 end
 
@@ -370,8 +381,8 @@ end
 
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, at_most,
 -- where, advice}, at_most: where a trace does not say what streams waited for, of the devices' work
--- and waits for them; unknown: the worth is not known but for that, and 0;
--- the most worth first; .cause: the first one's, nil where none dominates; .sentence;
+-- and waits for them, and of all where worker processes made batches that were awaited; unknown:
+-- the worth is not known but for that, and 0; the most worth first; .cause: the first one's, nil where none dominates; .sentence;
 -- .met: prof:collectives(), where it was asked; .kind: of the record's times
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
@@ -383,8 +394,8 @@ local function verdict(prof, rank)
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
         if row.unknown then row.worth = 0 end
-        row.at_most = list.vague and (row.unknown or WAITS[row.cause])
-            and row.at_most or nil
+        local vague = list.vague and (row.unknown or WAITS[row.cause])
+        row.at_most = (vague or row.at_most > row.worth) and row.at_most or nil
         row.order, row.share = i, list.wall > 0 and row.worth / list.wall or 0
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil

@@ -37,9 +37,10 @@ function Savings.__tostring(list)
             tostring(row.count), time(row.waited), fit.saving(row) }
     end)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")
-        :format(time(list.wall - list.all), time(list.wall), list.accuracy)
+        :format(fit.left(list.wall, list.all, list.at_most), time(list.wall), list.accuracy)
     out[#out + 1] = fit.why_more(list)
     out[#out + 1] = list.assumed
+    if list.at_most > list.all then out[#out + 1] = fit.PACED end
     out[#out + 1] = fit.safe("times of the record: " .. list.kind)
     if #list.ranks > 1 then
         local ranks = { { "rank", "wall time", "without them all" } }
@@ -60,8 +61,8 @@ function Savings.__tostring(list)
 end
 
 local function savings(prof, rank)
-    local list, all = replay.savings(prof, rank)
-    list.all, list.wall = all, last_of(list.ranks).wall
+    local list, all, at_most = replay.savings(prof, rank)
+    list.all, list.at_most, list.wall = all, at_most, last_of(list.ranks).wall
     for _, row in ipairs(list) do row.advice = usage.advice(prof, row, row.what) end
     list.accuracy = replay.accuracy(prof, "wait")
     list.kind, list.at_least = prof.kind, prof.at_least

@@ -189,9 +189,9 @@ local function savings_of(prof)
         local row = list[i]
         out[i] = { file = row.file and text(row.file), line = row.line, what = text(row.what),
             why = row.why, advice = text(row.advice), count = row.count, waited = row.waited,
-            saves = row.saves, more = row.more, mixed = row.mixed }
+            saves = row.saves, at_most = row.at_most, more = row.more, mixed = row.mixed }
     end
-    return out, nil, list.all
+    return out, nil, list.all, list.at_most > list.all and list.at_most or nil
 end
 
 -- What to write instead of each line's waits, by their cause.
@@ -317,7 +317,7 @@ local function data_of(prof, blocks)
     local top = sync.verdict[1]
     local record, files = record_of(prof, blocks, top and top.rank)
     local rows, missing = tables_of(prof)
-    local savings, why_none, all = savings_of(prof)
+    local savings, why_none, all, most = savings_of(prof)
     local measured = prof.measured
     return { wall = prof.wall_ns, count = prof.count, dropped = prof.dropped, lost = prof.lost,
         others = prof.others, how = or_null(source_of(prof)),
@@ -327,7 +327,8 @@ local function data_of(prof, blocks)
         savings_accuracy = registry["gpush.replay"].accuracy(prof, "wait"),
         modelled = or_null(prof.modelled), card = card_of(prof),
         date = os.date "%Y-%m-%d %H:%M", rows = rows, missing = missing, savings = savings,
-        no_savings = or_null(why_none), saves_all = all or null, idle = idle_of(prof),
+        no_savings = or_null(why_none), saves_all = all or null,
+        saves_most = most or null, idle = idle_of(prof),
         verdict = verdict_of(sync.verdict), advice = advice_of(sync),
         sources = lines_of(record, files),
         record = record, reads = reads_of(sync),

@@ -101,10 +101,10 @@ function advice() {
     if (!savings.length) return [head, make("p", {}, list(data.savings).length ? "The waits on the record cost nothing: leaving them out saves no time." : "No wait that a script can avoid is on the record.")];
     const items = savings.map(s => {
         const where = s.file ? `${clean(s.file)}:${lineText(s.line)}` : clean(s.what);
-        return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times${s.file ? ` (${clean(s.what)}${s.mixed ? " and others" : ""})` : ""}, ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}${s.more ? " or more" : ""}`), `, ${percent(s.saves, data.wall)}.`,
+        return make("li", {}, make("b", { class: "name" }, where), ` waits ${count(s.count)} times${s.file ? ` (${clean(s.what)}${s.mixed ? " and others" : ""})` : ""}, ${time(s.waited)}: without that it `, make("span", { class: "saves" }, `saves ${time(s.saves)}${s.at_most ? ` to ${time(s.at_most)}` : ""}${s.more ? " or more" : ""}`), `, ${percent(s.saves, data.wall)}.`,
             sourceOf(where) ? make("code", {}, sourceOf(where)) : null, s.advice ? make("div", {}, "Instead: " + clean(s.advice)) : null);
     });
-    const all = data.saves_all ? make("p", { class: "small" }, `Without all of the waits: ${time(data.wall - data.saves_all)} instead of ${time(data.wall)}. Savings are predicted by a replay of the record, not measured: ${data.savings_accuracy}.`) : null;
+    const all = data.saves_all ? make("p", { class: "small" }, `Without all of the waits: ${data.saves_most ? `${time(data.wall - data.saves_most)} to ` : ""}${time(data.wall - data.saves_all)} instead of ${time(data.wall)}. Savings are predicted by a replay of the record, not measured: ${data.savings_accuracy}.`) : null;
     return [head, make("ol", { class: "advice" }, items), all];
 }
 

@@ -166,6 +166,23 @@ for _, case in ipairs {
     t.is(#sync.lines(), 0, "a hint waits for nothing")
 end
 
+-- Julia's and MATLAB's lines, in which ^ is a power, A' the transpose and A \ b the solution of
+-- A x = b; the values are worked out by hand.
+for _, case in ipairs {
+    { "q = (k -> k^2)(3)", 9 }, { "map(k -> k^2, [1, 2, 3])", { 1, 4, 9 } },
+    { "q = map(k -> k^n + 1, [1, 2])", { 2, 9 } }, { "println(n^k)", "9.0\n" },
+    { "q = v .* v^2", { 27, 1, 8 } }, { "q = w \\ tensor([5., 11.])", { 1, 2 } },
+    { "q = w' \\ tensor([4., 6.])", { 1, 1 } }, { "q = k \\ n", 1.5 },
+    { "q = 2 * (w \\ tensor([5., 11.]))", { 2, 4 } } } do
+    fresh()
+    local _, message, syntax = run(case[1])
+    local code = hint(case[1], message, syntax)
+    local ok, got = run(code or "error 'no hint'")
+    got = plain(got)
+    t.ok(ok and got == case[2] or type(got) == "table", case[1] .. ": " .. tostring(code))
+    if type(got) == "table" then t.close(got, case[2], 1e-5, case[1]) end
+end
+
 -- What has no code that is right: words.
 for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x.sum() or y.sum()",
     'd = {"dim": 0}; d["dim"] = 1; x.sum(d["dim"])', "d = [0, 1]; d.reverse(); x.sum(d[0])",

@@ -161,6 +161,11 @@ function write.binary(node)
     if pairs_of then return pairs_of, binds end
     if op == "*" and a == "table" then return repeated(left, right) end
     if op == "*" and b == "table" then return repeated(right, left) end
+    if op == "\\" and a == "number" then op, left, right, a, b = "/", right, left, b, a end
+    if op == "\\" then
+        note "of a square matrix; linalg.lstsq of another"
+        return ("linalg.solve(%s, %s)"):format(emit(left), (emit(right)))
+    end
     if op == "*" and (left.quote or right.quote) and a ~= "string" and b ~= "string" then
         say "where A' is the transpose, * is the matrix product: matmul(a, b.T); \z
             here it is elementwise"

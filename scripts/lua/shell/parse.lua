@@ -244,7 +244,8 @@ end
 -- Operators: how tightly each binds; those of one group have one form here.
 local binds = { ["or"] = 1, ["||"] = 1, ["and"] = 2, ["&&"] = 2, ["|"] = 5, ["^"] = 5.5, ["&"] = 6,
     ["<<"] = 7, [">>"] = 7, [".."] = 8, ["+"] = 9, ["-"] = 9, [".+"] = 9, [".-"] = 9, ["*"] = 10,
-    ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10, [".*"] = 10, ["./"] = 10, ["**"] = 12,
+    ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10, [".*"] = 10, ["./"] = 10, ["\\"] = 10,
+    ["**"] = 12,
     [".^"] = 12 }
 local forms = { ["||"] = "or", ["&&"] = "and", [".+"] = "+", [".-"] = "-", [".*"] = "*",
     ["./"] = "/", ["**"] = "^", [".^"] = "^", ["^"] = "~" }
@@ -470,8 +471,22 @@ function statement()
     return assignment()
 end
 
+-- Operators and functions of Julia and MATLAB alone, where ^ is a power.
+local of_powers = {}
+for word in (".+ .- .* ./ .^ \\ -> ' println disp"):gmatch "%S+" do of_powers[word] = true end
+
+local function has_powers()
+    for k, t in ipairs(list) do
+        local typed = t[2] == "->" and list[1][2] == "def"
+        local kind = t[1] == "op" or t[1] == "name" and list[k + 1][2] == "("
+        if kind and of_powers[t[2]] and not typed then return true end
+    end
+    return false
+end
+
 local function whole(line, f)
     text, list, i = line, tokens(line, f == expression), 1
+    power = power or has_powers()
     local result = f()
     if peek()[1] ~= "end" then error("unexpected " .. peek()[2], 0) end
     return result

@@ -183,7 +183,8 @@ for question, name in asked:gmatch "([^\n]-): ([^\n]+)" do
     local ok, lines, text = answers(question)
     local found = ok and said(name) and select(2, said(name)) == text -- a page of its own
     for _, line in ipairs(lines) do
-        found = found or (line .. " "):sub(1, #name + 1) == name .. " "
+        local begin = (line .. " "):sub(1, #name + 1)
+        found = found or begin == name .. " " or begin == name .. "(" -- of a page
     end
     n = n + 1
     if not found then
@@ -200,6 +201,19 @@ local text = p:read "a"
 t.ok(not p:close() and text:find "help: nothing is called 'xyzzy'" and text:find "try other words"
     and not text:find "traceback", "an unknown word", text)
 t.ok(select(2, said "zeroz"):find "did you mean zero_ or zeros", "a slip of the hand")
+
+-- Names of PyTorch's and NumPy's with their package: what they are here, and its page.
+for name, says in pairs { ["torch.no_grad"] = "in Lua no_grad\nno_grad(",
+    ["torch.cuda.synchronize"] = "in Lua synchronize(device)\nsynchronize(",
+    ["np.concatenate"] = "in Lua concatenate\ncat(", ["F.relu"] = "in Lua relu\nrelu(x)",
+    ["nn.functional.relu"] = "in Lua relu\nrelu(x)", ["torch.float16"] = 'in Lua "f16"',
+    ["np.median"] = "np.median(x, axis): in Lua quantile(x, 0.5, axis)\nquantile(",
+    ["np.pi"] = "in Lua math.pi\nmath.pi: a number", ["torch.optim.Adam"] = "in Lua optim.Adam\n",
+    ["torch.save"] = "in Lua checkpoint.save(weights, state)\ncheckpoint.save(" } do
+    local _, page = said(name)
+    t.ok(page:find(name, 1, true) == 1 and page:find(says, 1, true), name, page)
+end
+t.ok(select(2, said "np.nosuch"):find "nothing is called 'np.nosuch'", "a name that nobody has")
 
 -- What a group's page lists.
 for group, members in pairs {

@@ -320,8 +320,40 @@ end
 
 local function line_of(name) return select(3, op_name((find(name)))) or "" end
 
+-- The rows of a package's function in shell/rows.lua, as "np.median(x, axis): in Lua quantile(x,
+-- 0.5, axis)", and what they call; false where it has none.
+local function show_rows(name, how)
+    local elsewhere = require "shell.elsewhere"
+    local forms = elsewhere.forms[elsewhere.keys(name)[1]]
+    local function words(text)
+        return (text:gsub(",? ?%*%*", ""):gsub("%f[%w_](%u[%u%d_]*)%f[^%w_]%??", string.lower))
+    end
+    local called
+    for _, form in ipairs(forms or {}) do
+        called = called or form.text:match "^(%l[%w_.]*)[({]"
+        local call = words(("%s(%s)"):format(name, table.concat(form.words, ", ")))
+        wrapped(("%s: in Lua %s%s"):format(call, words(form.text), form.note
+            and "  -- " .. form.note or ""), "")
+    end
+    if called then show_name(called, how) end
+    return forms ~= nil
+end
+
+-- Describes what a name of PyTorch's or NumPy's is here; false where none is known.
+local function show_elsewhere(name, how)
+    local elsewhere = require "shell.elsewhere"
+    if not elsewhere.is_package(name, find) then return false end
+    if show_rows(name, how) then return true end
+    local own = elsewhere.value(name, true) or elsewhere.name(name)
+    local words, known = elsewhere.advice(name)
+    if not own and not known then return false end
+    print(("%s: in Lua %s"):format(name, own or words))
+    if own and own:find "^[%a_][%w_.]*$" then show_name(own, how) end
+    return true
+end
+
 local function help_name(name, how)
-    if show_name(name, how) then return end
+    if show_name(name, how) or show_elsewhere(name, how) then return end
     local meant = search.meant(name)
     if not (meant and name:find "^[%a_][%w_]*[.:]") and search.show(name, line_of) then return end
     -- an object, so that nobody gets a traceback
@@ -344,7 +376,10 @@ end
 -- Prints the page. quiet: returns it as text, of a name only; nil: nothing is called so.
 return function(what, source, quiet)
     page.start()
-    if quiet then return show_name(what, { source = source }) and page.text() or nil end
+    if quiet then
+        local how = { source = source }
+        return (show_name(what, how) or show_elsewhere(what, how)) and page.text() or nil
+    end
     help(what, { source = source })
     _G.print(page.text())
 end

@@ -2,7 +2,7 @@
 -- What names of Python, PyTorch and NumPy are here: reads the table of rows.lua, and has the names
 -- that are values, types or other names.
 local require = ...
-local gpush, shell = require "gpush", require "shell"
+local gpush, nearest = require "gpush", require "nearest"
 local elsewhere = {}
 
 local ops
@@ -260,7 +260,7 @@ function elsewhere.advice(path, bare)
     if answer or path == last then return answer, answer ~= nil end
     local names = {}
     for name in next, elsewhere.ops() do names[#names + 1] = name end
-    local near = rawget(gpush.linalg, last) and "linalg." .. last or shell.nearest(last, names)
+    local near = rawget(gpush.linalg, last) and "linalg." .. last or nearest(last, names)
     return ("there is no %s here: %s"):format(path, near and "did you mean " .. near .. "?"
         or ("help %q searches"):format(last)), false
 end

@@ -30,14 +30,13 @@ local function ask(text)
     local source, name = text:match "^(%??)%s*(.-)%s*$"
     if name == "" then return gpush.help() end
     if name:find "^:" then return require "shell.commands".run("help " .. name) end
-    name = name:gsub("^torch%.%f[%a]", "")
     local ok, message = pcall(gpush.help, name, { source = source == "?" })
     if not ok then shell.fail(tostring(message)) end
 end
 
 -- The page of help about a name, or nil; source: its source.
 function shell.page(name, source)
-    return require "help" ((name:gsub("^torch%.%f[%a]", "")), source, true)
+    return require "help" (name, source, true)
 end
 
 -- Words of other programs for the end and for help, unless they are variables: exit, quit(), help.

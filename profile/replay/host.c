@@ -242,7 +242,7 @@ static bool is_memory(const char *call) {
  */
 static bool is_setup_call(const entry *e) {
     if (e->rec->kind != GP_REC_CALL || e->recurs || 2 * e->idle <= e->own) return false;
-    return (e->own >= GP_SETUP_NS && e->fresh) || makes(e->rec->name);
+    return (e->own >= GP_SETUP_NS && e->fresh) || makes(e->rec->name) || is_memory(e->rec->name);
 }
 
 static void note_recurring(const gp_run *run, void *with) {
@@ -436,7 +436,7 @@ static gp_host_activity first_of(const builder *b, const int *threads) {
                                              GP_HOST_PROFILER};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (threads[order[i]] > 0) return order[i];
-    return b->has_ops || !b->has_device ? GP_HOST_SCRIPT : GP_HOST_LAUNCH;
+    return b->has_ops || !b->has_device ? GP_HOST_SCRIPT : GP_HOST_BETWEEN;
 }
 
 /* Puts the threads' changes in the order of time; returns how many parts they make. */

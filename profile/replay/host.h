@@ -7,19 +7,20 @@
 struct gp_timeline;
 
 typedef enum gp_host_activity {
-    GP_HOST_SCRIPT,   /* no op was open */
-    GP_HOST_LAUNCH,   /* in an op that queued work for a device, or that enclosed one that did; of a
-                         trace without ops all that is nothing else */
-    GP_HOST_CPU,      /* in an op that the host computed itself */
-    GP_HOST_SETUP,    /* in a call of a device's runtime beside which no device worked, and which is
-                         long, or makes memory, a stream or a graph, or loads code, and
-                         does not come again in the steps; in the first run of an op that took far
-                         longer than the others; in a first use */
-    GP_HOST_PROFILER, /* torch.profiler itself worked */
+    GP_HOST_SCRIPT, /* no op was open */
+    GP_HOST_LAUNCH, /* in an op that queued work for a device, or that enclosed one that did; or in
+                       any other call of a device's runtime */
+    GP_HOST_CPU,    /* in an op that the host computed itself */
+    GP_HOST_SETUP,  /* in a call of a device's runtime beside which no device worked, and which is
+                       long, or makes memory or gives it back, makes a stream or a
+                       graph, or loads code, and does not come again in the steps; in the first run
+                       of an op that took far  longer than the others; in a first use */
+    GP_HOST_PROFILER,   /* torch.profiler itself worked */
     GP_HOST_COLLECTIVE, /* in an op that queued a collective which the host runs */
     GP_HOST_MEMORY, /* in a call of a device's runtime that makes memory or gives it back, and comes
                        again in the steps */
-    GP_HOST_LOADER, /* it made a loader's batch, or waited for one */
+    GP_HOST_BETWEEN, /* of a trace without ops: in no call */
+    GP_HOST_LOADER,  /* it made a loader's batch, or waited for one */
     GP_HOST_ACTIVITIES
 } gp_host_activity;
 

@@ -46,7 +46,8 @@ typedef struct gp_idle {
 bool gp_idle_times(const gp_timeline *t, gp_idle *idle);
 
 /* The script's time, ns, between launches that follow each other without a wait, and with at most
- * 200 us of it between them: what a graph, which replays launches, leaves out. */
+ * 200 us of it between them: what a graph, which replays launches, leaves out. Where half of that
+ * lies between two kernels, more than 50 us each time, it is what the script does there. */
 uint64_t gp_between_launches(const gp_timeline *t);
 
 /* The time in which a stream ran something, and when that ended last, in ns. */

@@ -51,10 +51,15 @@ gp_cause gp_wait_cause(const gp_rec *wait) {
 
 gp_cause gp_host_activity_cause(gp_host_activity part) {
     static const gp_cause causes[GP_HOST_ACTIVITIES] = {
-        [GP_HOST_SCRIPT] = GP_CAUSE_script, [GP_HOST_LAUNCH] = GP_CAUSE_launches,
-        [GP_HOST_CPU] = GP_CAUSE_cpu,       [GP_HOST_MEMORY] = GP_CAUSE_memory,
-        [GP_HOST_SETUP] = GP_CAUSE_setup,   [GP_HOST_PROFILER] = GP_CAUSES,
-        [GP_HOST_LOADER] = GP_CAUSE_loader, [GP_HOST_COLLECTIVE] = GP_CAUSE_collectives,
+        [GP_HOST_SCRIPT] = GP_CAUSE_script,
+        [GP_HOST_LAUNCH] = GP_CAUSE_launches,
+        [GP_HOST_CPU] = GP_CAUSE_cpu,
+        [GP_HOST_MEMORY] = GP_CAUSE_memory,
+        [GP_HOST_SETUP] = GP_CAUSE_setup,
+        [GP_HOST_PROFILER] = GP_CAUSES,
+        [GP_HOST_BETWEEN] = GP_CAUSE_between,
+        [GP_HOST_LOADER] = GP_CAUSE_loader,
+        [GP_HOST_COLLECTIVE] = GP_CAUSE_collectives,
     };
     return causes[part];
 }

@@ -279,6 +279,65 @@ for _, case in ipairs { { 25, 0, true }, { 0, 3000, false }, { 25, 3000, false }
         between, script.advice)
 end
 
+-- 150 us of the script once a step, between the last launch of one and the first of the next, is
+-- what it does there, whatever a graph replays.
+r = made.trace()
+for k = 0, 9 do
+    for i = 0, 2 do
+        local at, op = 200 * k + 150 + 9 * i, ({ "aten::mm", "aten::add", "aten::tanh" })[i + 1]
+        r:op(op, at, 8)
+        r:kernel(op, at + 9, 4, r:call("cudaLaunchKernel", at + 2, 4))
+    end
+end
+local script = owed(r).script
+t.ok(not script.advice:find "short stretches", "a stretch in one place: " .. script.advice)
+
+-- Four steps of 3 ms: a launch of 100 us, a kernel of 2 ms, a loop of the script's that asks each
+-- 10 us whether its event is over, and 900 us of the script. Ops on the trace or not: the loop is a
+-- wait, and what is between calls is no launch.
+for _, ops in ipairs { true, false } do
+    r = made.trace()
+    for k = 0, 3 do
+        local at = 3000 * k
+        if ops then r:op("aten::mm", at, 100) end
+        r:kernel("gemm", at + 100, 2000, r:call("cudaLaunchKernel", at + 50, 50))
+        for i = 0, 200 do r:call("cudaEventQuery", at + 100 + 10 * i, 2) end
+    end
+    local by = owed(r)
+    local how = ops and "polls, with ops" or "polls, without"
+    t.is({ by.synchronize.ns, by.synchronize.times, by.launches.times, by.launches.where },
+        { 4 * 2002000, 4, 4, ops and "aten::mm" or "cudaLaunchKernel" }, how)
+    t.ok(by.synchronize.advice:find("a loop that asks until the event is over waits", 1, true),
+        how, by.synchronize.advice)
+    local rest = by[ops and "script" or "between"]
+    t.is(rest.ns, 3 * (ops and 898000 or 948000), how)
+    t.ok(by.launches.ns <= 400000, "launches take their calls alone, " .. how)
+    if not ops then
+        t.ok(rest.advice:find("ProfilerActivity.CPU", 1, true), "what to record", rest.advice)
+    end
+end
+
+-- Without ops a copy of 4 bytes and a wait for its stream read a number, as with item().
+r = made.trace()
+for k = 0, 3 do
+    local at = 1000 * k
+    r:kernel("gemm", at + 10, 500, r:call("cudaLaunchKernel", at, 5))
+    r:copy("Memcpy DtoH (Device -> Pageable)", at + 510, 2, r:call("cudaMemcpyAsync", at + 10, 5),
+        4)
+    r:call("cudaStreamSynchronize", at + 16, 500)
+end
+t.is({ owed(r).waits.where, owed(r).synchronize == nil }, { "copy of a number", true },
+    "a number that is read")
+
+-- cudaFree in an op's first run, where a library tries what is fastest, launches nothing.
+r = made.trace()
+r:op("aten::cudnn_convolution", 0, 20000)
+r:call("cudaFree", 1000, 15000)
+r:kernel("conv", 17000, 100, r:call("cudaLaunchKernel", 16500, 5))
+r:op("aten::mul", 21000, 20)
+r:kernel("mul_kernel", 21030, 30, r:call("cudaLaunchKernel", 21002, 5))
+t.ok(owed(r).setup.ns >= 15000000, "memory that is given back once")
+
 -- Kernels that take the least that any does are advised nothing that makes their work less.
 r = made.trace()
 for i = 0, 99 do

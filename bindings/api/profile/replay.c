@@ -232,8 +232,8 @@ static int l_causes(lua_State *L) {
 /* The label and the advice of a cause; that of waits is the advice of the line that waited most. */
 static void set_texts(lua_State *L, const gp_prof *p, gp_cause cause, const gp_worth *w) {
     const char *advice = cause_text[cause][p->foreign ? 2 : 1];
-    if (cause == GP_CAUSE_waits && w->most && *wait_advice(p, w->most))
-        advice = wait_advice(p, w->most);
+    bool waits = cause == GP_CAUSE_waits || (cause == GP_CAUSE_synchronize && p->foreign);
+    if (waits && w->most && *wait_advice(p, w->most)) advice = wait_advice(p, w->most);
     if (cause == GP_CAUSE_copies && w->most && copies_advice(p, w->most))
         advice = copies_advice(p, w->most);
     bool script = cause == GP_CAUSE_script && w->most && w->most->kind == GP_REC_SAMPLE;

@@ -51,6 +51,7 @@ static void note_ops(builder *b) {
         bool queues = e->kind == KINETO_CALL && kineto_map_get(&b->work, e->correlation) >= 0;
         bool syncs = e->kind == KINETO_CALL && gp_kineto_awaited(e->name) == KINETO_DEVICE;
         if (syncs && e->t0 > b->last_sync) b->last_sync = e->t0;
+        b->has_ops |= e->kind == KINETO_OP;
         b->runs |= queues || e->kind == KINETO_OP;
         if (queues && e->t0 > last) last = e->t0;
         if (e->kind != KINETO_OP) continue;
@@ -210,7 +211,8 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
               : strstr(device, "/device:TPU") ? "tpu"
               : k->maker                      ? k->maker
                                               : "cuda";
-    bool sorted = gp_kineto_sort(k, &b->order, &b->thread) || no_memory(b);
+    bool sorted = gp_kineto_sort(k, &b->order, &b->thread) && gp_kineto_polls(k, b->order);
+    if (!sorted) no_memory(b);
     bool ok = sorted && make_maps(b) && add_all(b);
     p->opts.shapes |= k->has_shapes;
     if (k->has_stacks) p->opts.stack = GP_STACK_DEPTH;

@@ -32,7 +32,8 @@ typedef struct kineto_builder {
     int64_t last_sync; /* when the host began to wait for a whole device last */
     int64_t last_op;   /* when the last op, or call that queues work, was over */
     bool runs;         /* there are any */
-    bool has_work;     /* a device ran something */
+    bool has_work;     /* a device ran something, */
+    bool has_ops;      /* and the host's ops are on the trace */
     int *order;        /* events: of the host by thread and time, then the devices' */
     int *thread;       /* threads in the order of their tracks */
     const char *kind;

@@ -146,11 +146,11 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
     return true;
 }
 
-/* Whether work is a copy of a number to the host. Ops of PyTorch's own traces say what they read:
- * what waits there for such a copy outside of them is the script. */
+/* Whether work is a copy of a number to the host. Ops of PyTorch's own traces, where these have
+ * any, say what they read: what waits there for such a copy outside of them is the script. */
 static bool copies_number(const builder *b, const kineto_event *work) {
     enum { NUMBER = 16 }; /* bytes, of a complex one */
-    return b->k->writer && work && work->kind == KINETO_COPY && work->bytes > 0 &&
+    return (b->k->writer || !b->has_ops) && work && work->kind == KINETO_COPY && work->bytes > 0 &&
            work->bytes <= NUMBER && gp_copy_direction(work->name) == GP_COPY_D2H;
 }
 
@@ -382,6 +382,7 @@ static bool add(builder *b, kineto_event *e) {
 
 bool kineto_add_host(builder *b, kineto_event *e) {
     bool frame = e->kind == KINETO_PYTHON || e->kind == KINETO_MEMORY;
+    if (e->kind == KINETO_OTHER) return true;
     if (!close_until(b, e->t0) || !kineto_script_until(b, e->t0)) return false;
     if (!frame && !kineto_script_flush(b)) return false;
     bool ok = add(b, e);

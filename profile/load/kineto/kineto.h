@@ -7,7 +7,7 @@
 
 /* What an event is, from its category; names of all versions. */
 typedef enum kineto_kind {
-    KINETO_OTHER,
+    KINETO_OTHER, /* also what has become a part of another event */
     KINETO_OP,
     KINETO_REGION,
     KINETO_CALL, /* of the runtime or the driver */
@@ -86,6 +86,9 @@ bool gp_kineto_on_host(const kineto_event *e);
  * and time, then the devices', and its threads, the main one first: lists of their numbers,
  * malloc'd also where it fails, without memory. */
 bool gp_kineto_sort(kineto *k, int **events, int **threads);
+/* Makes one call of each loop that asks until something is over. order: as gp_kineto_sort's events.
+ * False when out of memory. */
+bool gp_kineto_polls(kineto *k, const int *order);
 /* Adds k's events as those of a rank to p, with their times moved by `shift` ns, and advances *ids,
  * the ids given so far. several: p has other ranks, too. False with a message. */
 bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shift, uint64_t *ids);

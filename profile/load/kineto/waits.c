@@ -82,10 +82,11 @@ kineto_awaits gp_kineto_awaited(const char *call) {
     static const struct {
         const char *name;
         kineto_awaits what;
-    } calls[] = {{"StreamSynchronize", KINETO_STREAM}, {"DeviceSynchronize", KINETO_DEVICE},
-                 {"EventSynchronize", KINETO_STREAM},  {"CtxSynchronize", KINETO_DEVICE},
-                 {"ThreadSynchronize", KINETO_DEVICE}, {"Free", KINETO_FREE},
-                 {"Memcpy", KINETO_COPY_END},          {"MemcpyWithStream", KINETO_COPY_END}};
+    } calls[] = {{"StreamSynchronize", KINETO_STREAM},  {"DeviceSynchronize", KINETO_DEVICE},
+                 {"EventSynchronize", KINETO_STREAM},   {"CtxSynchronize", KINETO_DEVICE},
+                 {"EventQuery, polled", KINETO_STREAM}, {"StreamQuery, polled", KINETO_STREAM},
+                 {"ThreadSynchronize", KINETO_DEVICE},  {"Free", KINETO_FREE},
+                 {"Memcpy", KINETO_COPY_END},           {"MemcpyWithStream", KINETO_COPY_END}};
     static const char *const prefixes[] = {"cuda", "hip", "cu"};
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
         size_t n = strlen(prefixes[p]);

@@ -91,12 +91,12 @@ profile.on | prof:on{card=, ranks=, network=, algorithm=} (see profile.whatif, s
         for the network; a card for several ranks' profile
 profile.verdict | prof:verdict{rank=} (see profile.savings, profile.idle, profile.whatif)
     What dominated a run: waits, synchronize (waits that were asked for), loader, launches, setup
-    (first uses), delays, kernels, copies, collectives, cpu (ops that the host computes), script. A
-    list that prints as a sentence, a table and what to do, the most worth first: cause, label, ns,
-    times, worth (what the run would save if it took no time, predicted by a replay), share, nothing
-    (why it is worth nothing), where, advice (in PyTorch for its traces). Its fields: cause, the
-    first one where it is worth 2 % or more; sentence; wall; untold, where the record cannot tell.
-    Worths overlap.
+    (first uses), delays, kernels, copies, collectives, cpu (ops that the host computes), script,
+    between (the host between calls of a runtime, of a trace without ops). A list that prints as a
+    sentence, a table and what to do, the most worth first: cause, label, ns, times, worth (what the
+    run would save if it took no time, predicted by a replay), share, nothing (why it is worth
+    nothing), where, advice (in PyTorch for its traces). Its fields: cause, the first one where it
+    is worth 2 % or more; sentence; wall; untold, where the record cannot tell. Worths overlap.
     options: rank: of that one alone, whose collectives take what they took
     raises: when no event of the rank is on the record
 profile.savings | prof:savings{rank=} (see profile.whatif, sync.report)

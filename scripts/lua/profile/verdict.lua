@@ -345,9 +345,11 @@ local BY_WRITER <const> = {
     ["Nsight Systems' export"] = {
         script = "NVTX ranges around its parts (nvtxRangePush, torch.cuda.nvtx.range) name them; "
             .. OUT,
+        between = "NVTX ranges name what the host did there (nvtxRangePush)",
         setup = FIRST:format "nsys profile --delay, or --capture-range=cudaProfilerApi" },
     ["rocprofv3's trace"] = {
         script = "ROCTx ranges around its parts name them (rocprofv3 --marker-trace); " .. OUT,
+        between = "ROCTx ranges name what the host did there (rocprofv3 --marker-trace)",
         setup = FIRST:format "rocprofv3 --collection-period" },
     ["JAX's or TensorFlow's trace"] = {
         script = "jax.profiler.TraceAnnotation, or tf.profiler.experimental.Trace, around its \z

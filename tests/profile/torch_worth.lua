@@ -146,8 +146,8 @@ for _, case in ipairs { { "kernels", next = 4000 }, { "cpu", next = 20000, cpu =
     near(by_cause(verdict).loader.worth, 5000 * case.next, 1e5, "and batches that are there")
     t.ok(case.cpu or text:find("^dominated by kernels: without that 3%d%.%d+ms to 40%d%.%d+ms \z
         instead of"), "both ends are said", text)
-    t.ok(not case.cpu or text:find("^what dominated is not decided: ops that the host computes may \z
-        be worth up to 390%.%d+ms, since the trace does not say how long worker processes \z
+    t.ok(not case.cpu or text:find("^what dominated is not decided: ops that the host computes \z
+        may be worth up to 390%.%d+ms, since the trace does not say how long worker processes \z
         took for a batch %b(); of what is known the most is owed to"),
         "a loader dominates no ops that take 78 %", text)
     t.is(verdict.cause, not case.cpu and "kernels" or nil, "what dominated")

@@ -471,22 +471,9 @@ function statement()
     return assignment()
 end
 
--- Operators and functions of Julia and MATLAB alone, where ^ is a power.
-local of_powers = {}
-for word in (".+ .- .* ./ .^ \\ -> ' println disp"):gmatch "%S+" do of_powers[word] = true end
-
-local function has_powers()
-    for k, t in ipairs(list) do
-        local typed = t[2] == "->" and list[1][2] == "def"
-        local kind = t[1] == "op" or t[1] == "name" and list[k + 1][2] == "("
-        if kind and of_powers[t[2]] and not typed then return true end
-    end
-    return false
-end
-
 local function whole(line, f)
     text, list, i = line, tokens(line, f == expression), 1
-    power = power or has_powers()
+    power = power or list.powers
     local result = f()
     if peek()[1] ~= "end" then error("unexpected " .. peek()[2], 0) end
     return result

@@ -102,7 +102,19 @@ local function rename(list, alone)
     end
 end
 
--- alone: the text is an expression, not a statement.
+-- Operators and functions of Julia and MATLAB alone, where ^ is a power.
+local of_powers = set ".+ .- .* ./ .^ \\ -> ' println disp"
+
+local function has_powers(list)
+    for k, t in ipairs(list) do
+        local typed = t[2] == "->" and list[1][2] == "def"
+        local kind = t[1] == "op" or t[1] == "name" and list[k + 1][2] == "("
+        if kind and of_powers[t[2]] and not typed then return true end
+    end
+    return false
+end
+
+-- alone: the text is an expression, not a statement; the list's powers: ^ is a power in it.
 local function tokens(text, alone)
     local list, at = {}, text:match "^%s*()"
     while at <= #text do
@@ -113,6 +125,7 @@ local function tokens(text, alone)
     end
     list[#list + 1] = { "end", "", at = #text + 1, stop = #text + 1 }
     rename(list, alone)
+    list.powers = has_powers(list)
     return list
 end
 

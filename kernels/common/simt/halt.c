@@ -1,8 +1,8 @@
-/* Stops kernels that never ask whether they are stopped, as an endless loop of arithmetic. Ctrl-C
- * sends a signal to each thread that runs blocks, and its handler lets the processor go on
- * elsewhere if it finds it in a kernel's code: there a thread of a block holds no lock, and its
- * stack is made again. Where it finds it in this program, or in the C library, the signal comes
- * again a millisecond later. */
+/* Stops kernels by signals, whose handlers let the processor go on elsewhere if they find it in a
+ * kernel's code: there a thread of a block holds no lock, and its stack is made again. Ctrl-C sends
+ * one to each thread that runs blocks, as a kernel may never ask whether it is stopped; where that
+ * finds the thread in this program, or in the C library, it comes again a millisecond later. And a
+ * fault of a kernel, as a division by 0, ends the launch as an error. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -46,12 +46,12 @@ __attribute__((noreturn, used)) static void leave_kernel(void) {
     gp_fibers_fail(gp_fibers_mine(), "interrupted");
 }
 
-/* Whether the handler's thread was in a kernel, which it then leaves. */
-static bool leave(const gp_runner *r, ucontext_t *context) {
+/* Whether the handler's thread was in a kernel, which it then leaves for the function `to`. The
+ * stack begins again: a fault may have found it full. */
+static bool leave(gp_runner *r, ucontext_t *context, void (*to)(void)) {
 #if defined(__SANITIZE_THREAD__) /* which gives handlers a copy of the context */
-    return (void)context, !r;
+    return (void)context, (void)to, !r;
 #elif defined(__x86_64__)
-    enum { RED_ZONE = 128 }; /* below the stack pointer, which the function may use */
     greg_t *reg = context->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)reg[REG_RIP];
 #elif defined(__aarch64__)
@@ -62,12 +62,14 @@ static bool leave(const gp_runner *r, ucontext_t *context) {
 #if !defined(__SANITIZE_THREAD__)
     const gp_simt_module *m = r->launch->kernel->module;
     if (!r->f.current || at - (uintptr_t)m->base >= m->symbols.end) return false;
+    uintptr_t top = (uintptr_t)r->f.current->stack + GP_STACK;
+    r->left_at = (const void *)at;
 #if defined(__x86_64__)
-    reg[REG_RSP] = ((reg[REG_RSP] - RED_ZONE) & ~(greg_t)15) - 8; /* as after a call */
-    reg[REG_RIP] = (greg_t)(uintptr_t)leave_kernel;
+    reg[REG_RSP] = (greg_t)(top & ~(uintptr_t)15) - 8; /* as after a call */
+    reg[REG_RIP] = (greg_t)(uintptr_t)to;
 #elif defined(__aarch64__)
-    context->uc_mcontext.sp &= ~(uint64_t)15;
-    context->uc_mcontext.pc = (uintptr_t)leave_kernel;
+    context->uc_mcontext.sp = top & ~(uint64_t)15;
+    context->uc_mcontext.pc = (uintptr_t)to;
 #else
     return false;
 #endif
@@ -82,10 +84,46 @@ static void on_signal(int sig, siginfo_t *info, void *context) {
     gp_halt *h = r ? r->halt : NULL;
     const struct itimerspec soon = {.it_value.tv_nsec = 1000000};
     if (h && h->running && h->wanted) {
-        if (leave(r, context)) h->wanted = false;
+        if (leave(r, context, leave_kernel)) h->wanted = false;
         else if (h->has_timer) timer_settime(h->again, 0, &soon, NULL);
     }
     errno = error;
+}
+
+/* ---- faults ---- */
+
+static const int faults[] = {SIGFPE, SIGSEGV, SIGBUS};
+enum { FAULTS = sizeof faults / sizeof *faults };
+static struct sigaction others[FAULTS]; /* what a fault elsewhere is left to */
+
+__attribute__((noreturn, used)) static void leave_fault(void) {
+    gp_runner *r = (gp_runner *)gp_fibers_mine();
+    gp_report_fault(r, r->fault, r->left_at);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context) {
+    gp_runner *r = (gp_runner *)gp_fibers_mine();
+    int i = 0;
+    while (faults[i] != sig) i++;
+    if (info->si_code > 0 && r && r->halt && r->halt->running && leave(r, context, leave_fault)) {
+        r->fault = sig;
+        return;
+    }
+    if (others[i].sa_flags & SA_SIGINFO) others[i].sa_sigaction(sig, info, context);
+    else if (others[i].sa_handler != SIG_DFL && others[i].sa_handler != SIG_IGN)
+        others[i].sa_handler(sig);
+    else {
+        sigaction(sig, &others[i], NULL); /* it comes again */
+        if (info->si_code <= 0) raise(sig);
+    }
+}
+
+static void install_faults(void) {
+    struct sigaction sa = {.sa_sigaction = on_fault,
+                           .sa_flags = SA_ONSTACK | SA_SIGINFO | SA_NODEFER};
+    sigemptyset(&sa.sa_mask);
+    for (int i = 0; i < FAULTS; i++)
+        if (!sigaction(faults[i], NULL, &others[i])) sigaction(faults[i], &sa, NULL);
 }
 
 /* Nobody else has a handler for the signal. */
@@ -98,6 +136,7 @@ static void install(void) {
     if (sigaction(SIGNAL, NULL, &before) || before.sa_handler != SIG_DFL) return;
     installed = sigaction(SIGNAL, &sa, NULL) == 0;
     if (installed) gp_on_interrupt = halt_all;
+    install_faults();
 }
 
 gp_halt *gp_halt_new(void) {

@@ -1,6 +1,7 @@
 /* What the checks found, in words: kernel, line, block, thread, element, and the other access. */
 #include "kernels/common/simt/check.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,6 +110,16 @@ static const char *element_text(const gp_check *c, const gp_area *a, const char 
 
 static const char *running(const gp_runner *r, char *buf) {
     return gp_simt_thread_text(r->launch, r->block, r->f.current->thread, buf, WHO);
+}
+
+void gp_report_fault(gp_runner *r, int sig, const void *at) {
+    char line[LINE], who[WHO];
+    const char *what =
+        sig == SIGFPE ? "division of an integer by 0, or of the least one by -1,"
+        : r->check    ? "an address that is not there, or more than 256 KB of local variables,"
+                      : "an address that is not there (check = true says whose element it is),";
+    gp_simt_place_text(r->launch->kernel->module, (const char *)at + 1, line, sizeof line);
+    gp_fibers_fail(&r->f, "%s at %s, %s", what, line, running(r, who));
 }
 
 void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned long size,

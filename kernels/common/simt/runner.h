@@ -55,7 +55,9 @@ typedef struct gp_runner {
     int64_t block;       /* its linear index */
     char *shared;        /* the dynamic shared memory */
     size_t shared_size;
-    gp_halt *halt; /* NULL: Ctrl-C waits for a kernel's next access */
+    gp_halt *halt;       /* NULL: Ctrl-C waits for a kernel's next access */
+    const void *left_at; /* where a signal's handler made the thread leave the kernel */
+    int fault;           /* which, if it was one: SIGFPE, SIGSEGV or SIGBUS */
 } gp_runner;
 
 /* The runner of this thread; NULL with a message. */
@@ -96,6 +98,9 @@ void gp_check_write4(void *p);
 void gp_check_atomic(void *p, unsigned long size, const void *pc);
 
 /* ---- report.c ---- */
+
+/* The kernel's instruction there has faulted. Ends the block. */
+_Noreturn void gp_report_fault(gp_runner *r, int sig, const void *at);
 
 /* "script.lua:12", or "line 3": the place of a return address. */
 const char *gp_simt_place_text(const gp_simt_module *m, const void *pc, char *buf, size_t n);

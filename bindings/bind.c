@@ -114,6 +114,14 @@ int gp_lua_raise(lua_State *L) {
     if (loc.file) lua_pushfstring(L, "%s:%d: ", loc.file, loc.line);
     else lua_pushliteral(L, "");
     push_message(L, loc);
+    const char *said = lua_tostring(L, -1);
+    size_t n = loc.file ? strlen(loc.file) : 0, digits = 0;
+    if (n && !strncmp(said, loc.file, n) && said[n] == ':')
+        digits = strspn(said + n + 1, "0123456789");
+    if (digits && said[n + 1 + digits] == ':') { /* a function of the script's says its own */
+        lua_pushliteral(L, "");
+        lua_replace(L, -3);
+    }
     push_location(L);
     lua_insert(L, -2);
     lua_concat(L, 3);

@@ -135,7 +135,7 @@ static bool find_compiler(bool cxx, char path[PATH_MAX], struct stat *st, const 
 /* Sets o->name by all that the object depends on; of the compiler what tells its versions apart. */
 static void set_name(gp_object *o, const char *source, const char *flags, const char *compiler,
                      const struct stat *st) {
-    char key[PATH_MAX + 800];
+    char key[PATH_MAX + 1600];
     unsigned __int128 h = 0;
     snprintf(key, sizeof key, "1 %s %s %lld %lld %lld.%09ld", flags, compiler,
              (long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
@@ -148,7 +148,7 @@ static void set_name(gp_object *o, const char *source, const char *flags, const 
              (unsigned long long)h);
 }
 
-enum { FLAGS = 32 };
+enum { FLAGS = 64 };
 
 /* Splits flags, in text, into argv from n on. */
 static int add_flags(char *text, char **argv, int n) {
@@ -160,7 +160,7 @@ static int add_flags(char *text, char **argv, int n) {
 
 /* In the folder, and a group of its own: Ctrl-C is not for it. Its messages go to o->log. */
 static int spawn(gp_object *o, char *compiler, const char *flags) {
-    char text[700], *argv[FLAGS + 8] = {compiler};
+    char text[1400], *argv[FLAGS + 8] = {compiler};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;

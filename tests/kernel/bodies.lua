@@ -47,6 +47,10 @@ local function values(device, check)
     local sums, at = before(on(device, { 1.0, 2.0, 4.0 }), 2, { size = 4 })
     is(sums, { 1, 3, 3, 3 }, "raw elements, guarded")
     is(at, { 0, 1, 2, 3 }, "the index counts from 0")
+    local some = elementwise("T x", "T a, i32 b", "if (x > 1) { a = x; b = 2; }", "some", how)
+    local a, b = some(on(device, { 1.0, 2.0 }))
+    t.ok(a[1]:item() ~= a[1]:item(), device .. ": what no statement sets is NaN")
+    is(b, { -2147483648, 2 }, "or the least integer")
     local x = on(device, { 1.0 })
     elementwise("T x", "T z", "if (true) z = x;", "same", how)(x):add_(1)
     is(x, { 1 }, "a result is no view of an operand")
@@ -121,7 +125,17 @@ local function refused()
         "shift: out of bounds read at [^\n]*bodies.lua:%d+, block 0 thread 2: element 3 of 'x'",
         "a read beyond the end")
     t.error(function() shift(g.ones(3)) end, "only raw arguments: pass {size = n}", "no size")
-    t.error(function() shift(g.ones(3), { sice = 3 }) end, "unknown option 'sice'", "an option")
+    t.error(function() shift(g.ones(3), { sice = 3 }) end,
+        "unknown option 'sice' %(expected size%)", "an option")
+    local x = g.ones(2):requires_grad_()
+    local wide = elementwise("T x", "T z", "z = x",
+        { name = "wide", backward = function() return g.ones(2, 3) end })
+    t.error(function() wide(x):sum():backward() end,
+        "gradient of argument 1 'x' of wide is of shape 2x3 %(expected a tensor of shape 2%)",
+        "a gradient of another shape")
+    local failing = elementwise("T x", "T z", "z = x", { backward = function() error "oops" end })
+    t.error(function() failing(x):sum():backward() end, "^[^\n:]*:%d+: oops",
+        "an error within it, with one place")
     t.error(function() elementwise("T x", "T z", "z = x", { backward = 3 }) end,
         "option 'backward': expected a function, got 3", "a derivative that is none")
 end

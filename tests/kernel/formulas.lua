@@ -37,6 +37,14 @@ local function values(device)
     is(elementwise("f32 x", "f32 z", "z = M_PI > 3 ? x : -x // as in C\n; z += 0x10")(
         on(device, { 1.0 })), { 17 }, "constants, comments, +=")
     is(elementwise("T x", "T z", "z = x * 2")(on(device, 3.0)), 6, "0-d")
+    local five = on(device, { 5 }, "i32")
+    for formula, want in pairs { ["fabs(x) / 2"] = 2.5, ["pow(x, 7) / 2"] = 39062.5,
+        ["sqrt(x)"] = 2.23606797749979, ["floor(x) / 2"] = 2.5, ["0.5 * x + 0.1"] = 2.6,
+        ["x > 4.5 ? x : 0.5"] = 5, ["(char)200"] = -56, ["(short)70000 + x"] = 4469,
+        ["(u8)300"] = 44, ["(char)-129"] = 127, ["hypot(x, 12)"] = 13 } do
+        local z = elementwise("i32 x", "f64 z", "z = " .. formula)(five)
+        t.ok((z - want):abs():item() < 1e-15, device .. ": " .. formula .. " as in C", tostring(z))
+    end
     is(elementwise("T x", "T z", "z = x * 2")(g.zeros(0, 3, { device = device })).shape, { 0, 3 },
         "no elements")
     local turned = on(device, { { 1.0, 2.0 }, { 3.0, 4.0 } }):transpose(1, 2)

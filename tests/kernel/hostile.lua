@@ -75,7 +75,7 @@ end
 t.ok(calls > 50, "compilers were started: " .. calls)
 t.is(kinds, 2, "with the same options for all texts in C, and for all in C++")
 for line in pairs(seen) do
-    t.ok(line:find "^%-x|c[+]*|" and line:find "|%-o|tmp%.so|tmp%.c|$" and
+    t.ok(line:find "^%-?w?|?%-x|c[+]*|" and line:find "|%-o|tmp%.so|tmp%.c|$" and
         not line:find("plugin", 1, true), "which are: " .. line)
 end
 t.done()

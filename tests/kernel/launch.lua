@@ -165,8 +165,10 @@ t.ok(not ok and message:find(("launch.lua:%d: [^\n]*lost[^\n]* undeclared"):form
     "an error has the script's line")
 t.ok(message:find("\n    " .. "    if (i < n) x[i] = missing(i) + lost;\n", 1, true),
     "the line itself")
-local caret = message:match "lost;\n( *)%^"
-t.is(caret and #caret, 4 + #"    if (i < n) x[i] = missing(i) + ", "and a caret under the place")
+local caret = message:match "declaration of [^\n]*missing[^\n]*\n[^\n]*lost;\n( *)%^"
+t.is(caret and #caret, 4 + #"    if (i < n) x[i] = ", "a caret under a function that is not there")
+caret = message:match "undeclared[^\n]*\n[^\n]*lost;\n( *)%^"
+t.is(caret and #caret, 4 + #"    if (i < n) x[i] = missing(i) + ", "and under a name")
 t.ok(tostring(saxpy):find("kernel saxpy(float a, const float *x, float *y, int n)", 1, true),
     "print(kernel)")
 raises(function() return saxpy.grid end, "a kernel has no 'grid'", "a field")

@@ -169,6 +169,30 @@ planted("a counter that is read while others add", [[
 __global__ void k(int *y, int *out) { atomicAdd(y, 1); out[threadIdx.x] = *y; }]],
     function(k) k(1, 32, i32(1), i32(32)) end, "race", "one of them atomic and one not")
 
+planted("a counter that its first thread sets before the others add", [[
+__global__ void k(int *n) {
+    if (threadIdx.x == 0) *n = 0;
+    atomicAdd(n, 1);
+}]], function(k) k(1, 64, i32(1)) end, "race", "write after a write", "atomic and one not")
+
+planted("a flag that one thread sets otherwise", [[
+__global__ void k(int *found) { if (threadIdx.x > 3) *found = threadIdx.x == 40 ? 2 : 1; }
+]], function(k) k(1, 64, i32(1)) end, "race", "thread 5: write after a write by", "thread 4 at", "both write the same value, which one \z
+    thread, or atomicExch, may do")
+
+planted("blocks that count what they find", [[
+__global__ void k(int *n) { *n = blockIdx.x; }
+]], function(k) k(3, 1, i32(1)) end, "race", "block 1", "nothing orders blocks; element 0 of 'n'")
+
+planted("a histogram in shared memory that is not zeroed", [[
+__global__ void k(const int *x, int *h) {
+    __shared__ int s[8];
+    atomicAdd(&s[x[threadIdx.x] & 7], 1);
+    __syncthreads();
+    if (threadIdx.x < 8) h[threadIdx.x] = s[threadIdx.x];
+}]], function(k) k(1, 64, i32(64), i32(8)) end, "shared memory that the block has not written",
+    "thread 0: element 0 of shared 's'")
+
 planted("bytes of a word: one byte twice", [[
 __global__ void k(unsigned char *y) { y[threadIdx.x / 2] = 1; }]],
     function(k) k(1, 4, g.zeros(4, { dtype = "u8" })) end, "race", "element 0 of 'y'")

@@ -292,6 +292,44 @@ __global__ void k(const float *x, float *f, int n) {
     return { f[1]:item(), f[64]:item() }, { 2016, -2016 }
 end)
 
+right("an atomicAdd of double by atomicCAS, which reads first", [[
+__device__ double add(double *at, double v) {
+    unsigned long long *p = (unsigned long long *)at, old = *p, was;
+    do {
+        was = old;
+        old = atomicCAS(p, was, __double_as_longlong(v + __longlong_as_double(was)));
+    } while (was != old);
+    return __longlong_as_double(old);
+}
+__global__ void k(double *sum) { add(sum, threadIdx.x); }]], function(k)
+    local sum = g.zeros(1, { dtype = "f64" })
+    k(3, 64, sum)
+    return sum, { 3 * 63 * 64 / 2 }
+end)
+
+right("a block's sum whose array is static in a function", [[
+__device__ float warp(float v) {
+    for (int d = 16; d; d /= 2) v += __shfl_down_sync(0xffffffff, v, d);
+    return v;
+}
+__device__ float block(float v) {
+    static __shared__ float s[32];
+    int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    v = warp(v);
+    if (lane == 0) s[w] = v;
+    __syncthreads();
+    v = threadIdx.x < blockDim.x / 32 ? s[lane] : 0;
+    return w == 0 ? warp(v) : v;
+}
+__global__ void k(const float *x, float *y) {
+    float v = block(x[threadIdx.x]);
+    if (threadIdx.x == 0) y[0] = v;
+}]], function(k)
+    local y = zeros(1)
+    k(1, 128, g.ones(128), y)
+    return y, { 128 }
+end)
+
 right("votes of a block, and a counter of its warps", [[
 __global__ void k(const int *x, int *y) {
     int t = threadIdx.x, n = __syncthreads_count(x[t] > 9);

@@ -23,6 +23,8 @@ typedef struct gp_simt_calls {
     void (*read4)(const void *p);
     void (*write4)(void *p);
     void (*atomic)(void *p, unsigned long size, const void *pc);
+    /* Before atomicCAS: what the thread has read of the word was a guess for it. */
+    void (*guessed)(void *p, unsigned long size);
     /* kind, and the line times 4: a compiler may make several calls of one. */
     int (*barrier)(int kind, int vote);
     /* The lanes of mask that came, and the values that they brought. */

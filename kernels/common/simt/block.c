@@ -176,7 +176,7 @@ static void trap(const char *why) {
 /* What is the same whether a launch is counted. */
 #define CALLS                                                                                      \
     .barrier = barrier, .exchange = exchange, .shuffle = shuffle, .lane = lane, .active = active,  \
-    .fence = fence, .trap = trap
+    .fence = fence, .trap = trap, .guessed = gp_check_guessed
 
 const gp_simt_calls gp_runner_calls = {.read = gp_check_read,
                                        .write = gp_check_write,

@@ -184,6 +184,7 @@ void gp_check_block(gp_runner *r, char *first) {
     }
     c->statics.lo = first - c->launch->kernel->module->symbols.first;
     c->unwritten.area = NULL;
+    c->rewrite.area = NULL, c->nguesses = 0;
     c->begin[r->block] = c->block_time = r->block_time;
     c->fence[r->block] = 0;
 }
@@ -254,11 +255,20 @@ static inline order order_of(const gp_runner *r, const gp_check *c, gp_access a,
 
 /* ---- accesses ---- */
 
+/* Whether the read may be a guess, which is noted. */
+static bool guess(gp_check *c, const gp_area *a, const gp_word *cell, gp_access read) {
+    enum { MOST = sizeof c->guess / sizeof *c->guess };
+    if (!cell->write.atomic || c->nguesses == MOST) return false;
+    c->guess[c->nguesses++] = (gp_guess){a, cell, cell->write, read};
+    return true;
+}
+
 static inline void read_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *cell, gp_access new) {
     order o = cell->write.time >= c->launch_time
                   ? order_of(r, c, cell->write, new.thread, a->shared)
                   : BEFORE;
-    if (o != BEFORE && cell->write.mask & new.mask) gp_report_race(r, a, cell, cell->write, new, 0);
+    if (o != BEFORE && cell->write.mask & new.mask && !guess(c, a, cell, new))
+        gp_report_race(r, a, cell, cell->write, new, 0);
     if (a->shared && cell->write.time < c->block_time && !c->unwritten.area)
         c->unwritten = (gp_unwritten){a, cell, new}; /* perhaps it is written before a barrier */
     if (cell->read.time < c->launch_time ||
@@ -267,15 +277,32 @@ static inline void read_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *cel
     else cell->other = new;
 }
 
+/* Notes a write that is a race with one of the same bytes. The second one is late enough to tell of
+ * the first. */
+static void note_rewrite(gp_runner *r, gp_check *c, const gp_area *a, const gp_word *cell,
+                         gp_access write) {
+    if (c->rewrite.area) gp_report_rewrite(r);
+    c->rewrite = (gp_rewrite){a, cell, cell->write, write, 0};
+    memcpy(&c->rewrite.before, gp_cell_address(a, cell), sizeof c->rewrite.before);
+}
+
 static inline void write_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *cell, gp_access new) {
     const gp_access *before[] = {&cell->write, &cell->read, &cell->other};
     for (int i = 0; i < 3; i++) {
         gp_access old = *before[i];
         if (old.time < c->launch_time || !(old.mask & new.mask)) continue;
         if (!i && old.atomic && new.atomic) continue;
-        if (order_of(r, c, old, new.thread, a->shared) != BEFORE)
+        if (order_of(r, c, old, new.thread, a->shared) == BEFORE) continue;
+        if (i || old.atomic || new.atomic || old.mask != new.mask)
             gp_report_race(r, a, cell, old, new, i ? 1 : 2);
+        note_rewrite(r, c, a, cell, new);
     }
+    /* A thread's atomic access after its own plain write, which says more of a race. */
+    if (new.atomic && !cell->write.atomic && cell->write.thread == new.thread &&
+        cell->write.time == new.time)
+        return;
+    if (new.atomic && a->shared && cell->write.time < c->block_time && !c->unwritten.area)
+        c->unwritten = (gp_unwritten){a, cell, new};
     cell->write = new;
 }
 
@@ -351,6 +378,23 @@ void gp_check_write(void *p, unsigned long size, const void *pc) {
 }
 void gp_check_atomic(void *p, unsigned long size, const void *pc) {
     word_range(p, size, true, true, pc);
+}
+
+static void forget_guesses(gp_check *c, gp_word *cell, int thread) {
+    gp_access *const reads[] = {&cell->read, &cell->other};
+    for (int i = 0; i < 2; i++)
+        if (reads[i]->thread == (unsigned)thread && reads[i]->time >= c->block_time)
+            *reads[i] = (gp_access){.time = 0};
+    for (int i = 0; i < c->nguesses; i++)
+        if (c->guess[i].cell == cell && c->guess[i].read.thread == (unsigned)thread)
+            c->guess[i--] = c->guess[--c->nguesses];
+}
+
+void gp_check_guessed(void *p, unsigned long size) {
+    gp_check *c = now->check;
+    gp_area *a = gp_check_area(c, p);
+    for (unsigned long at = 0; a && within(a, p, size) && at < size; at += 4)
+        forget_guesses(c, gp_word_at(a, (char *)p + at), now->f.current->thread);
 }
 
 /* ---- an aligned word, as most accesses are ---- */

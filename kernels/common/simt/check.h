@@ -37,6 +37,24 @@ typedef struct gp_unwritten {
     gp_access read;
 } gp_unwritten;
 
+/* A read that nothing orders after an atomic access of another thread. Where the reader then calls
+ * atomicCAS for the word, the value was a guess for it: no race. Else it is reported at the next
+ * barrier, or at the end. */
+typedef struct gp_guess {
+    const gp_area *area;
+    const gp_word *cell;
+    gp_access old, read;
+} gp_guess;
+
+/* A plain write that nothing orders after another one, of the same bytes. It is reported once the
+ * thread goes on, with what is known then: whether it has written what was there. */
+typedef struct gp_rewrite {
+    const gp_area *area; /* NULL: there was none */
+    const gp_word *cell;
+    gp_access old, write;
+    uint32_t before; /* the word's value */
+} gp_rewrite;
+
 struct gp_check {
     const gp_simt_launch *launch;
     char *arena; /* windows of 1 << shift bytes */
@@ -50,6 +68,9 @@ struct gp_check {
     const gp_simt_module *of_module;   /* that both are mapped for */
     bool constant[UINT8_MAX + 1];      /* by number: whether the variable is only read */
     gp_unwritten unwritten;
+    gp_guess guess[8];
+    gp_rewrite rewrite;
+    int nguesses;
     uint32_t launch_time, block_time; /* when these began */
     int64_t nblocks;
     uint32_t *begin, *fence; /* by block: when it began, and was last at a fence */
@@ -60,6 +81,10 @@ struct gp_check {
 
 static inline gp_word *gp_word_at(const gp_area *a, const void *p) {
     return &a->cells[((uintptr_t)p - ((uintptr_t)a->lo & ~(uintptr_t)3)) >> 2];
+}
+
+static inline const char *gp_cell_address(const gp_area *a, const gp_word *cell) {
+    return (const char *)((uintptr_t)a->lo & ~(uintptr_t)3) + 4 * (cell - a->cells);
 }
 
 /* The area of an address, or of one near it; NULL: it is no area's. */
@@ -84,6 +109,8 @@ void gp_check_write4_at(void *p, const void *pc);
  * write after a write. */
 _Noreturn void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
                               gp_access new, int what);
+/* The same, of the check's rewrite. */
+_Noreturn void gp_report_rewrite(gp_runner *r);
 _Noreturn void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
                                  bool write, const void *pc);
 _Noreturn void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p,

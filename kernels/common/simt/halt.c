@@ -19,6 +19,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+enum { GUARD = 4096 }; /* of a fiber's stack, below it */
 enum { SIGNAL = SIGSTKFLT /* which Linux never sends */, MOST = 512 };
 
 /* A thread that runs blocks. They stay, for a handler may look at them at any time. */
@@ -47,10 +48,10 @@ __attribute__((noreturn, used)) static void leave_kernel(void) {
 }
 
 /* Whether the handler's thread was in a kernel, which it then leaves for the function `to`. The
- * stack begins again: a fault may have found it full. */
-static bool leave(gp_runner *r, ucontext_t *context, void (*to)(void)) {
+ * stack begins again: a fault may have found it full, in a function that the kernel calls, too. */
+static bool leave(gp_runner *r, ucontext_t *context, void (*to)(void), bool full) {
 #if defined(__SANITIZE_THREAD__) /* which gives handlers a copy of the context */
-    return (void)context, (void)to, !r;
+    return (void)context, (void)to, (void)full, !r;
 #elif defined(__x86_64__)
     greg_t *reg = context->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)reg[REG_RIP];
@@ -61,8 +62,8 @@ static bool leave(gp_runner *r, ucontext_t *context, void (*to)(void)) {
 #endif
 #if !defined(__SANITIZE_THREAD__)
     const gp_simt_module *m = r->launch->kernel->module;
-    if (!r->f.current || at - (uintptr_t)m->base >= m->symbols.end) return false;
-    uintptr_t top = (uintptr_t)r->f.current->stack + GP_STACK;
+    if (!r->f.current || (at - (uintptr_t)m->base >= m->symbols.end && !full)) return false;
+    uintptr_t top = (uintptr_t)r->f.current->stack + GP_STACK - GUARD;
     r->left_at = (const void *)at;
 #if defined(__x86_64__)
     reg[REG_RSP] = (greg_t)(top & ~(uintptr_t)15) - 8; /* as after a call */
@@ -84,7 +85,7 @@ static void on_signal(int sig, siginfo_t *info, void *context) {
     gp_halt *h = r ? r->halt : NULL;
     const struct itimerspec soon = {.it_value.tv_nsec = 1000000};
     if (h && h->running && h->wanted) {
-        if (leave(r, context, leave_kernel)) h->wanted = false;
+        if (leave(r, context, leave_kernel, false)) h->wanted = false;
         else if (h->has_timer) timer_settime(h->again, 0, &soon, NULL);
     }
     errno = error;
@@ -101,12 +102,18 @@ __attribute__((noreturn, used)) static void leave_fault(void) {
     gp_report_fault(r, r->fault, r->left_at);
 }
 
+static bool in_guard(const gp_fiber *f, const void *p) {
+    return (uintptr_t)f->stack - (uintptr_t)p - 1 < GUARD;
+}
+
 static void on_fault(int sig, siginfo_t *info, void *context) {
     gp_runner *r = (gp_runner *)gp_fibers_mine();
     int i = 0;
     while (faults[i] != sig) i++;
-    if (info->si_code > 0 && r && r->halt && r->halt->running && leave(r, context, leave_fault)) {
-        r->fault = sig;
+    bool runs = info->si_code > 0 && r && r->halt && r->halt->running && r->f.current;
+    bool full = runs && sig != SIGFPE && in_guard(r->f.current, info->si_addr);
+    if (runs && leave(r, context, leave_fault, full)) {
+        r->fault = sig, r->full = full;
         return;
     }
     if (others[i].sa_flags & SA_SIGINFO) others[i].sa_sigaction(sig, info, context);

@@ -12,10 +12,12 @@
 extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
     gp_simt_prelude_half[], gp_simt_prelude_groups[], gp_simt_prelude_card[];
 
-/* No name or text of a user's is among them. */
+/* No name or text of a user's is among them. In C a function that nobody declares is a warning, so
+ * that without -w it can be an error; in C++ it is one. */
 #define FLAGS                                                                                      \
-    " -w -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "       \
-    "-fvisibility=hidden -ftrack-macro-expansion=0 -fdiagnostics-color=never "                     \
+    " -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "          \
+    "-fstack-clash-protection -fvisibility=hidden -ftrack-macro-expansion=0 "                      \
+    "-fdiagnostics-color=never "                                                                   \
     "-foptimize-sibling-calls -fPIC -shared -nostdlib -Wl,-Bsymbolic"
 #define CHECKED                                                                                    \
     FLAGS " -O1 -fno-tree-sra -fsanitize=thread -g1 -gdwarf-4 --param "                            \
@@ -25,8 +27,9 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
     CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -finline-functions "      \
             "-finline-small-functions --param max-inline-insns-auto=2000"
 #define UNCHECKED FLAGS " -O3 -g1 -gdwarf-4"
-#define C "-x c -std=gnu11 -fgnu89-inline"
-#define CXX "-x c++ -std=gnu++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-gnu-unique"
+#define C "-x c -std=gnu11 -fgnu89-inline -Werror=implicit-function-declaration"
+#define CXX                                                                                        \
+    "-w -x c++ -std=gnu++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-gnu-unique"
 static const char *const flags[2][3] = {{C UNCHECKED, C CHECKED, C COUNTED},
                                         {CXX UNCHECKED, CXX CHECKED, CXX COUNTED}};
 

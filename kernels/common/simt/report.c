@@ -114,10 +114,10 @@ static const char *running(const gp_runner *r, char *buf) {
 
 void gp_report_fault(gp_runner *r, int sig, const void *at) {
     char line[LINE], who[WHO];
-    const char *what =
-        sig == SIGFPE ? "division of an integer by 0, or of the least one by -1,"
-        : r->check    ? "an address that is not there, or more than 256 KB of local variables,"
-                      : "an address that is not there (check = true says whose element it is),";
+    const char *what = "an address that is not there (check = true says whose element it is),";
+    if (sig == SIGFPE) what = "division of an integer by 0, or of the least one by -1,";
+    else if (r->full) what = "more than 252 KB of local variables, or endless recursion,";
+    else if (r->check) what = "an address that is not there";
     gp_simt_place_text(r->launch->kernel->module, (const char *)at + 1, line, sizeof line);
     gp_fibers_fail(&r->f, "%s at %s, %s", what, line, running(r, who));
 }
@@ -151,36 +151,68 @@ void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned lon
                    running(r, who), element_text(r->check, a, p, size, what));
 }
 
-static const char *address_of(const gp_area *a, const gp_word *cell) {
-    return (const char *)((uintptr_t)a->lo & ~(uintptr_t)3) + 4 * (cell - a->cells);
-}
-
-bool gp_check_written(gp_runner *r) {
-    const gp_unwritten *u = &r->check->unwritten;
-    char line[LINE], who[WHO], what[WHAT];
-    if (!u->area) return true;
-    snprintf(r->f.text, sizeof r->f.text,
-             "read of shared memory that the block has not written at %s, %s: %s",
-             place_of(r->launch->kernel->module, u->read, line),
-             gp_simt_thread_text(r->launch, r->block, u->read.thread, who, sizeof who),
-             element_text(r->check, u->area, address_of(u->area, u->cell), 4, what));
-    return false;
-}
-
-void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
-                    gp_access new, int what) {
+/* Says that nothing orders `old` and `new`, in n bytes. */
+static void race_text(const gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
+                      gp_access new, int what, char *buf, size_t n) {
     static const char *const kinds[] = {"read after a write", "write after a read",
                                         "write after a write"};
     const gp_simt_module *m = r->launch->kernel->module;
     const gp_check *c = r->check;
     char line[LINE], other[LINE], who[WHO], whom[WHO], which[WHAT];
     int64_t block = gp_check_block_at(c, old.time, r->block);
-    const char *p = address_of(a, cell) + __builtin_ctz(new.mask | 16);
-    const char *mixed = old.atomic != new.atomic ? ", one of them atomic and one not" : "";
-    gp_fibers_fail(&r->f, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(m, new, line),
-                   running(r, who), kinds[what],
-                   gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
-                   place_of(m, old, other), mixed,
-                   block == r->block ? "no barrier between" : "nothing orders blocks",
-                   element_text(c, a, p, 4, which));
+    const char *p = gp_cell_address(a, cell) + __builtin_ctz(new.mask | 16);
+    snprintf(buf, n, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(m, new, line),
+             gp_simt_thread_text(r->launch, r->block, new.thread, who, sizeof who), kinds[what],
+             gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
+             place_of(m, old, other),
+             old.atomic != new.atomic ? ", one of them atomic and one not" : "",
+             block == r->block ? "no barrier between" : "nothing orders blocks",
+             element_text(c, a, p, 4, which));
+}
+
+void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
+                    gp_access new, int what) {
+    char text[sizeof r->f.text];
+    race_text(r, a, cell, old, new, what, text, sizeof text);
+    gp_fibers_fail(&r->f, "%s", text);
+}
+
+static void rewrite_text(const gp_runner *r, char *buf, size_t n) {
+    const gp_rewrite *w = &r->check->rewrite;
+    uint32_t bytes = 0, there;
+    race_text(r, w->area, w->cell, w->old, w->write, 2, buf, n);
+    for (int i = 0; i < 4; i++) bytes |= w->write.mask >> i & 1 ? 0xffu << 8 * i : 0;
+    memcpy(&there, gp_cell_address(w->area, w->cell), sizeof there);
+    size_t used = strlen(buf);
+    if (!((there ^ w->before) & bytes))
+        snprintf(buf + used, n - used,
+                 "; both write the same value, which one thread, or atomicExch, "
+                 "may do");
+}
+
+void gp_report_rewrite(gp_runner *r) {
+    char text[sizeof r->f.text];
+    rewrite_text(r, text, sizeof text);
+    gp_fibers_fail(&r->f, "%s", text);
+}
+
+bool gp_check_written(gp_runner *r) {
+    const gp_unwritten *u = &r->check->unwritten;
+    const gp_guess *g = r->check->guess;
+    char line[LINE], who[WHO], what[WHAT];
+    if (r->check->rewrite.area) {
+        rewrite_text(r, r->f.text, sizeof r->f.text);
+        return false;
+    }
+    if (r->check->nguesses) {
+        race_text(r, g->area, g->cell, g->old, g->read, 0, r->f.text, sizeof r->f.text);
+        return false;
+    }
+    if (!u->area) return true;
+    snprintf(r->f.text, sizeof r->f.text,
+             "read of shared memory that the block has not written at %s, %s: %s",
+             place_of(r->launch->kernel->module, u->read, line),
+             gp_simt_thread_text(r->launch, r->block, u->read.thread, who, sizeof who),
+             element_text(r->check, u->area, gp_cell_address(u->area, u->cell), 4, what));
+    return false;
 }

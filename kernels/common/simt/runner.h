@@ -58,6 +58,7 @@ typedef struct gp_runner {
     gp_halt *halt;       /* NULL: Ctrl-C waits for a kernel's next access */
     const void *left_at; /* where a signal's handler made the thread leave the kernel */
     int fault;           /* which, if it was one: SIGFPE, SIGSEGV or SIGBUS */
+    bool full;           /* it was of a stack without room */
 } gp_runner;
 
 /* The runner of this thread; NULL with a message. */
@@ -87,7 +88,7 @@ void gp_check_end(struct gp_check *c, bool ok);
 char *gp_check_tensor(struct gp_check *c, int i);
 char *gp_check_dynamic(struct gp_check *c);
 /* At a barrier, and at a block's end: false where a thread has read shared memory that none had
- * written; r->f.text says which. */
+ * written, or a word in a race that only now is known for one; r->f.text says which. */
 bool gp_check_written(gp_runner *r);
 void gp_check_fence(gp_runner *r);
 void gp_check_free(struct gp_check *c); /* NULL is fine */
@@ -96,6 +97,8 @@ void gp_check_write(void *p, unsigned long size, const void *pc);
 void gp_check_read4(const void *p);
 void gp_check_write4(void *p);
 void gp_check_atomic(void *p, unsigned long size, const void *pc);
+/* The running thread's reads of these words in this block were guesses for an atomicCAS. */
+void gp_check_guessed(void *p, unsigned long size);
 
 /* ---- report.c ---- */
 

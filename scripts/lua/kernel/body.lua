@@ -11,6 +11,9 @@ local is_tensor = gpush.is_tensor
 local C_NAMES <const> = { f64 = "double", f32 = "float", f16 = "__half", bf16 = "__nv_bfloat16",
     i64 = "long long", i32 = "int", i16 = "short", i8 = "signed char", u8 = "unsigned char",
     bool = "bool" }
+-- What a result is that no statement gives a value: NaN, or
+local UNSET <const> = { i64 = "-0x7fffffffffffffffLL - 1", i32 = "-0x7fffffff - 1", i16 = "-32768",
+    i8 = "-128", u8 = "0", bool = "0" }
 local STATEMENTS <const> = {}
 for word in ("for while do if else switch break continue return goto struct typedef printf \z
     assert"):gmatch "%S+" do STATEMENTS[word] = true end
@@ -78,7 +81,8 @@ local function text_of(kernel, letters, numbers)
     end
     for k, p in ipairs(kernel.outputs) do
         params[#params + 1] = ("%s *gp_of_%s"):format(type_of(p), p.name)
-        results[k] = ("%s %s;"):format(type_of(p), p.name)
+        results[k] = ("%s %s = %s;"):format(type_of(p), p.name,
+            UNSET[types.dtype(p.type) or letters[p.type]] or "NAN")
         writes[k] = ("gp_of_%s[gp_i] = %s;"):format(p.name, p.name)
     end
     local before = ("__global__ void %s(%s, long long gp_n) { const long long gp_i = blockIdx.x * \z
@@ -122,7 +126,7 @@ end
 
 local function call(kernel, ...)
     local args, n, options = parts.split(...)
-    parts.no_others(kernel, options, { size = true })
+    parts.no_others(kernel, options, "size")
     local device = parts.check(kernel, args, n)
     local letters = parts.letters_of(kernel, args)
     local shape, count = parts.shape_of(kernel, args, options), 1

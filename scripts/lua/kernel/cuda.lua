@@ -26,7 +26,7 @@ end
 local function errors_of(module, read, log)
     local list = {}
     for line, column, message in log:gmatch "kernel:(%d+):(%d+): error: ([^\n]*)" do
-        line = math.tointeger(line)
+        line, message = math.tointeger(line), message:gsub(" %[%-W[^%]]*%]$", "")
         local text, at = source.line(module.source, line) or "", math.tointeger(column)
         at = read:column(line, at)
         if line == 1 then
@@ -412,7 +412,11 @@ local VARIABLES <const> = 64
 -- at: {file =, line =, before =}, where the text stands, and what of its first line was not typed.
 local function new_module(text, what, check, at)
     local list = lexer.tokens(text)
-    local reason = dialect.reason(list)
+    local reason, heap = dialect.reason(list), dialect.heap(list)
+    if heap then
+        fail("%s: '%s' (line %d): kernels have no heap here; pass a tensor for the memory", what,
+            heap.text, (at.line or 1) + lexer.line_of(text, heap.at) - 1)
+    end
     local module = { source = text, what = what, file = at.file, line = at.line, check = check,
         before = #(at.before or ""), reason = reason, half = dialect.uses_half(list), read = {},
         built = {}, values = {}, kernels = {}, shared = 0 }

@@ -9,7 +9,7 @@ local closing = tokens.closing
 local CXX <const> = {}
 for word in ("template typename class namespace using constexpr auto static_cast reinterpret_cast \z
     const_cast operator decltype nullptr private public protected friend virtual noexcept mutable \z
-    explicit this alignas alignof static_assert cooperative_groups"):gmatch "%S+" do
+    explicit this alignas alignof static_assert cooperative_groups virtual"):gmatch "%S+" do
     CXX[word] = true
 end
 
@@ -75,6 +75,17 @@ local function reason(list)
     return found and list[found]
 end
 
+-- The token that asks for memory of the device's heap; nil: none does.
+local function heap(list)
+    for i, t in ipairs(list) do
+        local called = (list[i + 1] or {}).text == "("
+        if t.kind == "word" and (t.text == "new" or t.text == "delete" or
+            (called and (t.text == "malloc" or t.text == "free"))) then
+            return t
+        end
+    end
+end
+
 local function uses_half(list)
     for _, t in ipairs(list) do
         if of_half(t) then return true end
@@ -82,4 +93,4 @@ local function uses_half(list)
     return false
 end
 
-return { reason = reason, uses_half = uses_half }
+return { heap = heap, reason = reason, uses_half = uses_half }

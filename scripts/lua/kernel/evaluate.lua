@@ -2,8 +2,9 @@
 -- Computes the tree of a formula (parse.lua) by ops on tensors, so that it runs on every device,
 -- has a derivative, and can be fused. Values are tensors, or Lua's numbers and booleans where no
 -- tensor takes part. As in C, integers narrower than i32 and truth values become i32 in arithmetic,
--- integers divide toward 0, and comparisons are 0 or 1. Unlike in C, a literal takes the type of
--- the tensor that it meets: in x * 0.1 of an f32 x all is f32.
+-- integers divide toward 0, comparisons are 0 or 1, and functions of integers, and integers beside a
+-- literal such as 0.1, are in double. Unlike in C, a literal takes the type of the floats that it
+-- meets: in x * 0.1 of an f32 x all is f32.
 local require = ...
 local gpush, types = require "gpush", require "kernel.types"
 local is_tensor = gpush.is_tensor
@@ -31,6 +32,14 @@ local function integer(x)
     return math.type(number(x)) == "integer"
 end
 
+-- a and b as arithmetic takes them: integers beside a literal that is none become f64.
+local function pair(a, b)
+    a, b = number(a), number(b)
+    if is_tensor(a) and math.type(b) == "float" and INTEGER[a.dtype] then a = a:to "f64" end
+    if is_tensor(b) and math.type(a) == "float" and INTEGER[b.dtype] then b = b:to "f64" end
+    return a, b
+end
+
 -- ---- operators ----
 
 local function whole_quotient(a, b)
@@ -40,11 +49,14 @@ local function whole_quotient(a, b)
 end
 
 local binary = {}
-binary["+"] = function(a, b) return number(a) + number(b) end
-binary["-"] = function(a, b) return number(a) - number(b) end
-binary["*"] = function(a, b) return number(a) * number(b) end
+local function arithmetic(of)
+    return function(a, b) return of(pair(a, b)) end
+end
+binary["+"] = arithmetic(function(a, b) return a + b end)
+binary["-"] = arithmetic(function(a, b) return a - b end)
+binary["*"] = arithmetic(function(a, b) return a * b end)
 binary["/"] = function(a, b, wrong)
-    a, b = number(a), number(b)
+    a, b = pair(a, b)
     if not (integer(a) and integer(b)) then return a / b end
     if b == 0 then wrong "a whole number divided by 0" end
     return whole_quotient(a, b)
@@ -90,7 +102,7 @@ local COMPARISONS <const> = {
 }
 for op, ways in pairs(COMPARISONS) do
     binary[op] = function(a, b)
-        a, b = number(a), number(b)
+        a, b = pair(a, b)
         if is_tensor(a) then return gpush[ways[1]](a, b) end
         if is_tensor(b) then return gpush[ways[2]](b, a) end
         return ways[3](a, b)
@@ -134,6 +146,7 @@ end
 -- As fmin and fmax a number, where the other is NaN; integers stay what they are.
 local function least(of_floats, of_integers)
     return function(a, b)
+        a, b = pair(a, b)
         if integer(a) and integer(b) then return gpush[of_integers](a, b) end
         return gpush[of_floats](a, b)
     end
@@ -151,6 +164,14 @@ local FOLDED <const> = { sqrt = math.sqrt, exp = math.exp, log = math.log, sin =
     abs = math.abs, floor = function(x) return math.floor(x) + 0.0 end,
     ceil = function(x) return math.ceil(x) + 0.0 end, max = math.max, min = math.min,
     fmax = math.max, fmin = math.min, pow = function(a, b) return (a + 0.0) ^ b end }
+
+-- C's functions, which take integers as double, or as float by their names with f.
+local OF_MATH <const> = {}
+for word in ("sqrt rsqrt cbrt exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan \z
+    sinh cosh tanh asinh acosh atanh floor ceil trunc round rint nearbyint fabs erf erfc lgamma pow \z
+    fmod atan2 hypot fmin fmax copysign remainder nextafter"):gmatch "%S+" do
+    OF_MATH[word] = true
+end
 
 -- The function that a name means: C's, also with the f of its float form, or an elementwise op;
 -- nil: none.
@@ -234,15 +255,22 @@ function of.choose(node, env)
     local a = under(env, condition, node[3])
     local b = under(env, opposite(condition), node[4])
     if not is_tensor(condition) then return condition and a or b end
-    return gpush.where(condition, number(a), number(b))
+    return gpush.where(condition, pair(a, b))
 end
+
+local BITS <const> = { i64 = 64, i32 = 32, i16 = 16, i8 = 8, u8 = 8 }
 
 local function cast(x, dtype)
     if is_tensor(x) then return x:to(dtype) end
     if dtype == "bool" then return truth(x) end
     x = number(x)
     if not INTEGER[dtype] then return x + 0.0 end
-    return math.tointeger(x < 0 and math.ceil(x) or math.floor(x)) or x
+    local whole = math.tointeger(x < 0 and math.ceil(x) or math.floor(x))
+    if not whole then return x end
+    local unused = 64 - BITS[dtype]
+    if dtype == "u8" then return whole & 255 end
+    whole = whole << unused -- the highest bit that is left is the sign
+    return whole // (1 << unused)
 end
 
 function of.cast(node, env)
@@ -266,6 +294,9 @@ function of.call(node, env)
     if not fn then unknown(name, node, env) end
     for k, arg in ipairs(node[3]) do
         args[k] = number(value(arg, env))
+        if OF_MATH[known] and is_tensor(args[k]) and INTEGER[args[k].dtype] then
+            args[k] = args[k]:to(known == name and "f64" or "f32")
+        end
         tensors = tensors or is_tensor(args[k])
     end
     if tensors then return fn(table.unpack(args)) end

@@ -228,9 +228,13 @@ local function split(...)
     return args, args.n, {}
 end
 
-local function no_others(kernel, options, known)
+-- expected: the names of those that the kernel takes, as "dim keepdim".
+local function no_others(kernel, options, expected)
     for key in pairs(options) do
-        if not known[key] then fail("%s: unknown option '%s'", kernel.name, tostring(key)) end
+        if not (" " .. expected .. " "):find(" " .. tostring(key) .. " ", 1, true) then
+            fail("%s: unknown option '%s' (expected %s)", kernel.name, tostring(key),
+                expected == "" and "none" or expected:gsub(" ", " or "))
+        end
     end
 end
 
@@ -280,7 +284,7 @@ end
 
 local function call_elementwise(kernel, ...)
     local args, n, options = split(...)
-    no_others(kernel, options, { size = kernel.indexed })
+    no_others(kernel, options, kernel.indexed and "size" or "")
     local device = check(kernel, args, n)
     local letters = letters_of(kernel, args)
     local shape = shape_of(kernel, args, options)
@@ -296,6 +300,24 @@ local function call_elementwise(kernel, ...)
             args, n)
     end
     return table.unpack(values, 1, #kernel.outputs)
+end
+
+-- Whether a gradient of that shape is one for an argument of the other, or after a sum over what
+-- was broadcast.
+local function sums_to(shape, of)
+    if #shape < #of then return false end
+    for k = 1, #of do
+        if of[k] ~= 1 and shape[#shape - #of + k] ~= of[k] then return false end
+    end
+    return true
+end
+
+local function check_gradient(kernel, k, x, grad)
+    if grad == nil or (is_tensor(grad) and sums_to(grad.shape, x.shape)) then return end
+    error(("backward: the gradient of argument %d '%s' of %s is %s (expected a tensor of shape %s)")
+        :format(k, kernel.inputs[k].name, kernel.name,
+            is_tensor(grad) and "of shape " .. table.concat(grad.shape, "x") or "a " .. type(grad),
+            table.concat(x.shape, "x")), 0)
 end
 
 -- kernel.run with the user's function as its derivative, or none.
@@ -324,7 +346,10 @@ local function with_backward(kernel, ...)
         local given = table.pack(...)
         table.move(args, 1, n, given.n + 1, given)
         local back, grads = table.pack(kernel.backward(table.unpack(given, 1, given.n + n))), {}
-        for j, k in ipairs(places) do grads[j] = back[k] end
+        for j, k in ipairs(places) do
+            check_gradient(kernel, k, args[k], back[k])
+            grads[j] = back[k]
+        end
         return table.unpack(grads, 1, #places)
     end)
     return table.unpack(outs, 1, outs.n)

@@ -67,8 +67,8 @@ local function bind(kernel, args, env)
     for k, p in ipairs(kernel.template) do
         local arg = args[k] or p.default
         if not arg then
-            fail("cuda.kernel: '%s' is a template: its argument '%s' is missing, as in '%s<float>'",
-                kernel.name, p.name, kernel.name)
+            fail("cuda.kernel: '%s' is a template: its argument '%s' is missing, as in '%s<%s>'",
+                kernel.name, p.name, kernel.name, p.type and "float" or "128")
         end
         if p.type then all[p.name] = arg end
     end

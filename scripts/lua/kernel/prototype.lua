@@ -213,7 +213,12 @@ function Writer:declarations()
                 end
             end
         elseif t.text == "typedef" or t.text == "using" then self:alias(i)
-        elseif t.text == "__shared__" and self.bytes[t.at] == "_" then self:static(i) end
+        elseif t.text == "__shared__" and self.bytes[t.at] == "_" then
+            for _, near in ipairs { list[i - 1] or t, list[i + 1] or t } do -- it is static already
+                if near.text == "static" then self:blank(near.at, near.at + 5) end
+            end
+            self:static(i)
+        end
     end
 end
 

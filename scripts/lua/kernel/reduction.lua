@@ -143,7 +143,6 @@ local function finish(kernel, x, letters)
     return evaluate.cast(x, types.dtype(out.type) or letters[out.type])
 end
 
-local KNOWN <const> = { dim = true, keepdim = true }
 
 -- The fused function for these dims; as they aren't tensors it can't take them as arguments.
 local function fused_for(kernel, dims, keepdim)
@@ -167,7 +166,7 @@ end
 
 local function call(kernel, ...)
     local args, n, options = parts.split(...)
-    parts.no_others(kernel, options, KNOWN)
+    parts.no_others(kernel, options, "dim keepdim")
     local device = parts.check(kernel, args, n)
     local letters = parts.letters_of(kernel, args)
     parts.numbers_as_tensors(kernel, args, letters, device)

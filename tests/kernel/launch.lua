@@ -193,6 +193,22 @@ __global__ void both(const float *x, float *y) { y[threadIdx.x] = x[threadIdx.x]
 local s = g.zeros(4)
 both(1, 4, s, s)
 t.is(s, { 1, 1, 1, 1 }, "one tensor may be read and written")
+local one = kernel "__global__ void one(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }"
+local ones = g.zeros(8)
+one(8 / 4, 4, ones)
+t.is(ones:sum(), 8, "a whole float is a number of blocks")
+one:over(0)(ones)
+t.is(kernel [[
+#if __CUDA_ARCH__ >= 700
+__global__ void arch(int *x) { x[0] = 1; }
+#endif]](1, 1, g.zeros(1, { dtype = "i32" })), nil, "the text is the device's")
+raises(function() kernel "__global__ int f(float *x) { return 1; }" end,
+    "f: a __global__ function returns void", "a kernel that returns a value")
+raises(function() kernel [[
+__global__ void f(float *x) { __shared__ float s[20000]; s[threadIdx.x] = x[0]; x[0] = s[0]; }]] end,
+    "80000 B of static shared memory (expected at most 49152", "more than a card has")
+raises(function() kernel "__global__ void f(float *x) { float *p = new float[4]; x[0] = p[0]; }" end,
+    "kernels have no heap here", "new")
 local counted = g.cuda.module [[__device__ int calls;
 __global__ void count(int n) { atomicAdd(&calls, n); }]]
 counted:kernel "count"(2, 8, 3)

@@ -267,6 +267,11 @@ pcall(bad, 1, 9, y)
 t.is(y, { 0, 0, 0, 0, 0, 0, 0, 0 }, "a kernel with a finding has written nothing")
 bad(1, 8, y)
 t.is(y, { 1, 1, 1, 1, 1, 1, 1, 1 }, "and the next call runs")
+local counter = g.cuda.kernel [[
+__device__ int n = 52;
+__global__ void k(int *x) { n = 1; x[9] = 2; }]]
+pcall(counter, 1, 1, i32(1))
+t.is(counter:global "n", { 52 }, "nor a variable of the text")
 local s = g.zeros(8, { device = "sim" })
 bad(1, 9, s)
 local ok, message = pcall(s.tolist, s)

@@ -147,10 +147,11 @@ static unsigned long long shuffle(unsigned mask, unsigned long long value, int f
     gp_runner *r = me();
     char where[120], who[100];
     if (r->check && !(f->met >> (from & 31) & 1))
-        gp_fibers_fail(&r->f, "shuffle at %s, %s: reads lane %d, which is not active there",
+        gp_fibers_fail(&r->f, "shuffle at %s, %s: reads lane %d, which %s",
                        gp_simt_place_text(r->launch->kernel->module, f->pc, where, sizeof where),
                        gp_simt_thread_text(r->launch, r->block, f->thread, who, sizeof who),
-                       from & 31);
+                       from & 31,
+                       mask >> (from & 31) & 1 ? "is not active there" : "is not in its mask");
     return f->value;
 }
 

@@ -137,6 +137,8 @@ static bool of_module(gp_check *c, const gp_simt_module *m) {
         !map_variables(&c->data, s, s->data, s->data_end - s->data))
         return false;
     find_constants(c, m);
+    free(c->data_before);
+    if (!(c->data_before = malloc(c->data.bytes + 1))) return gp_fail("out of memory");
     c->of_module = m;
     return true;
 }
@@ -168,6 +170,7 @@ gp_check *gp_check_begin(gp_runner *r, const gp_simt_launch *l) {
     gp_check *c = r->kept;
     if (!c && !(c = r->kept = calloc(1, sizeof *c))) return gp_fail_null("out of memory");
     if (!copy_in(c, l) || !of_module(c, l->kernel->module) || !of_blocks(c, l)) return NULL;
+    if (c->data.bytes) memcpy(c->data_before, c->data.lo, c->data.bytes);
     if (r->f.time > LARGEST_TIME / 2) restart(r, c);
     c->launch = l, c->base = l->kernel->module->base, c->fenced = false;
     c->launch_time = ++r->f.time;
@@ -189,9 +192,23 @@ void gp_check_block(gp_runner *r, char *first) {
     c->fence[r->block] = 0;
 }
 
+/* Gives the module's variables the values from before the launch: those that have others, since
+ * constants among them cannot be written. */
+static void restore_variables(gp_check *c) {
+    const gp_simt_symbols *s = &c->launch->kernel->module->symbols;
+    for (int i = 0; i < s->n; i++) {
+        uint64_t at = s->row[i].at - s->data, size = s->row[i].size;
+        if (s->row[i].shared || at >= c->data.bytes || size > c->data.bytes - at) continue;
+        char *now_there = c->data.lo + at;
+        const char *before = c->data_before + at;
+        if (memcmp(now_there, before, size) != 0) memcpy(now_there, before, size);
+    }
+}
+
 void gp_check_end(gp_check *c, bool ok) {
     enum { KEEP = 64 << 20 };
     size_t used = 0;
+    if (!ok) restore_variables(c);
     for (int i = 0; i < c->launch->ntensors; i++) {
         const gp_simt_tensor *t = &c->launch->tensor[i];
         used += t->bytes;
@@ -211,7 +228,7 @@ void gp_check_free(gp_check *c) {
     for (int i = 0; i <= GP_SIMT_TENSORS; i++) free(c->area[i].cells);
     free(c->statics.cells), free(c->data.cells);
     free(c->statics.variable), free(c->data.variable);
-    free(c->begin), free(c->fence);
+    free(c->begin), free(c->fence), free(c->data_before);
     free(c);
 }
 

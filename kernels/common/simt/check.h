@@ -62,7 +62,8 @@ struct gp_check {
     uint64_t nareas;
     gp_area area[GP_SIMT_TENSORS + 1]; /* 0: dynamic shared memory */
     gp_area statics;                   /* shared variables, of this thread of the process */
-    gp_area data;                      /* variables of the module */
+    gp_area data;                      /* variables of the module, */
+    char *data_before;                 /* as they were before the launch */
     int of[GP_SIMT_TENSORS];           /* tensor i is in area of[i] + 1, */
     char *at[GP_SIMT_TENSORS];         /* at this address */
     const gp_simt_module *of_module;   /* that both are mapped for */

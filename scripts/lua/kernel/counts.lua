@@ -32,6 +32,9 @@ end
 
 local function apart(row)
     local verb = row.kind == "atomic" and "update" or row.kind
+    if row.stride == row.size and row.lanes < 32 * row.requests then
+        return "the threads of a warp have parted"
+    end
     if not row.stride then return ("they %s scattered elements"):format(verb) end
     if row.stride == 0 then return ("all %s the same element"):format(verb) end
     return ("neighbours %s %s bytes apart"):format(verb, grouped(math.abs(row.stride)))
@@ -50,8 +53,10 @@ end
 
 local function of_shared(row)
     if row.conflicts == 0 then return nil end
-    return ("%s passes more for %s threads, which meet in banks: %s"):format(
-        each(row.conflicts, row), each(row.lanes, row), apart(row))
+    local passes = each(row.conflicts, row)
+    return ("%s pass%s more for %s threads, which meet in banks%s"):format(passes,
+        passes == "1" and "" or "es", each(row.lanes, row),
+        row.stride == 0 and row.kind ~= "atomic" and "" or ": " .. apart(row))
 end
 
 -- One sentence of what could be less; nil: nothing.
@@ -59,7 +64,7 @@ local function advice(row, warps)
     if row.kind == "barrier" then return nil end
     if row.kind == "branch" then
         if row.requests * ENOUGH < warps then return nil end
-        return ("threads of a warp part%s: both ways run, one after the other"):format(
+        return ("threads of a warp part%s: its ways run one after the other"):format(
             row.requests > 1 and (" %s times"):format(grouped(row.requests)) or "")
     end
     return (row.shared and of_shared or of_global)(row)

@@ -11,7 +11,7 @@ local counts = require "kernel.counts"
 local is_tensor, simt = gpush.is_tensor, registry["gpush.simt"]
 
 local BLOCK <const>, GRID_X <const>, GRID_YZ <const> = 1024, 2147483647, 65535
-local SHARED <const> = 227 * 1024
+local SHARED <const>, STATIC <const> = 227 * 1024, 48 * 1024
 
 -- ---- compiling ----
 
@@ -110,6 +110,10 @@ local function build(module, how)
             errors_of(module, read_as(module, cxx), shared))
     end
     module.cxx = cxx
+    if shared > STATIC then
+        fail("%s: %d B of static shared memory (expected at most %d; extern __shared__ may have more)",
+            module.name, shared, STATIC)
+    end
     local built = { handle = handle, shared = shared }
     for i, kernel in ipairs(module.kernels) do
         local described = table.move(kernel.params, 1, #kernel.params, 1, { name = kernel.name })
@@ -234,6 +238,7 @@ end
 -- ---- calls ----
 
 local function whole(kernel, what, v, most)
+    v = math.tointeger(v) or v
     if math.type(v) ~= "integer" or v < 1 or v > most then
         fail("%s: %s: expected an integer from 1 to %d, got %s", kernel.name, what, most,
             tostring(v))
@@ -330,7 +335,8 @@ end
 -- 256.
 local function over(kernel, n)
     if is_tensor(n) then n = n:numel() end
-    whole(kernel, "over", n, GRID_X)
+    if n == 0 then return function() end end
+    n = whole(kernel, "over", n, GRID_X)
     return function(...)
         local x = of_card(...)
         local best = x and on_card(kernel, x).block or 256

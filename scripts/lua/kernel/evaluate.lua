@@ -32,12 +32,17 @@ local function integer(x)
     return math.type(number(x)) == "integer"
 end
 
--- a and b as arithmetic takes them: integers beside a literal that is none become f64.
+-- The integers a beside b: a literal that is none makes them f64, and one that i32 has not i64.
+local function beside(a, b)
+    if not is_tensor(a) or is_tensor(b) or not INTEGER[a.dtype] then return a end
+    if math.type(b) == "float" then return a:to "f64" end
+    return a.dtype == "i32" and (b > 0x7fffffff or b < -0x80000000) and a:to "i64" or a
+end
+
+-- a and b as arithmetic takes them.
 local function pair(a, b)
     a, b = number(a), number(b)
-    if is_tensor(a) and math.type(b) == "float" and INTEGER[a.dtype] then a = a:to "f64" end
-    if is_tensor(b) and math.type(a) == "float" and INTEGER[b.dtype] then b = b:to "f64" end
-    return a, b
+    return beside(a, b), beside(b, a)
 end
 
 -- ---- operators ----
@@ -176,6 +181,7 @@ end
 -- The function that a name means: C's, also with the f of its float form, or an elementwise op;
 -- nil: none.
 local function function_of(name)
+    if name:find "^remainderf?$" then return nil end -- C's is another one
     local rows = gpush.ops(true)
     for _, known in ipairs { name, (name:gsub("f$", "")) } do
         if SPECIAL[known] then return SPECIAL[known], known end

@@ -149,7 +149,13 @@ function Writer:kernel(i)
     end
     local last = list[k] and closing(list, k)
     if not last or not list[last + 1] or list[last + 1].text ~= "{" then return end
-    local name = list[k - 1].text
+    local name, void = list[k - 1].text, false
+    for j = i + 1, k - 2 do void = void or list[j].text == "void" end
+    for j = i - 1, math.max(i - 3, 1), -1 do -- as in: static void __global__ f()
+        if list[j].text == "void" then void = true
+        elseif list[j].kind ~= "word" then break end
+    end
+    if not void then fail("%s: %s: a __global__ function returns void", self.what, name) end
     self.kernels[#self.kernels + 1] = { name = self.space .. name, first = k, last = last,
         template = self.template and names.template_of(list, self.template[1], self.template[2],
             self.what .. ": " .. name) }

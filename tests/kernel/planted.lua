@@ -184,6 +184,15 @@ planted("blocks that count what they find", [[
 __global__ void k(int *n) { *n = blockIdx.x; }
 ]], function(k) k(3, 1, i32(1)) end, "race", "block 1", "nothing orders blocks; element 0 of 'n'")
 
+planted("a tile that nobody fills", [[
+__global__ void k(float *y) {
+    __shared__ float s[32];
+    float a = 0;
+    for (int i = 0; i < 32; i++) a += s[i];
+    y[threadIdx.x] = a;
+}]], function(k) k(1, 32, f32(32)) end, "shared memory that the block has not written",
+    "thread 0: element 0 of shared 's'")
+
 planted("a histogram in shared memory that is not zeroed", [[
 __global__ void k(const int *x, int *h) {
     __shared__ int s[8];

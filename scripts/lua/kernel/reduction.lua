@@ -172,8 +172,9 @@ local function call(kernel, ...)
     parts.numbers_as_tensors(kernel, args, letters, device)
     local ndim = largest_ndim(kernel, args)
     local dims = dims_of(kernel, options, ndim)
-    local none, x = false, nil -- of which an identity is the result
+    local none = false -- of which an identity is the result
     for k = 1, n do none = none or (kernel.identity ~= nil and args[k]:numel() == 0) end
+    local x
     if kernel.own and ndim > 0 and not none then
         x = fused_for(kernel, dims, options.keepdim == true)(table.unpack(args, 1, n))
     else

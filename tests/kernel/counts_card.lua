@@ -34,6 +34,19 @@ t.is({ took("copy", launch(1)) }, { 2000 + 256, 256 }, "8 sectors of 32 bytes")
 t.is({ took("copy", launch(8)) }, { 2000 + 36 * 32, 256 }, "36 sectors, for the same bytes")
 t.is({ took("copy", launch(8, { check = false })) }, { 2000 + 1152, 1152 },
     "not counted: the tensors' bytes, once")
+
+-- The same by the clock, without a profile: each launch has its own time, whatever ran before.
+local function clocked(fn)
+    g.synchronize()
+    local began = g.clock()
+    fn()
+    g.synchronize()
+    return math.floor((g.clock() - began) * 1e9 + 0.5)
+end
+local unchecked = launch(8, { check = false })
+local alone = clocked(unchecked)
+t.is(alone - clocked(launch(1)), 1152 - 256, "by the clock a checked launch takes its sectors")
+t.is(clocked(unchecked), alone, "and an unchecked one after it what it took before")
 local turn = g.cuda.kernel([[
 __global__ void turn(float *y) {
     __shared__ float s[1024];

@@ -276,12 +276,14 @@ static void defer_by(const gp_cost *cost) {
 
 /* ---- kernels that are counted ---- */
 
-static uint64_t counted_id; /* written by the player's thread, before its queue is finished */
+/* Written by the player's thread, before its queue is finished. Calls have numbers in a record. */
+static bool counted;
+static uint64_t counted_id;
 static gp_cost counted_cost;
 static double counted_least;
 
 void gp_model_counted(uint64_t id, const gp_cost *cost, double least) {
-    counted_id = id, counted_cost = *cost, counted_least = least;
+    counted = true, counted_id = id, counted_cost = *cost, counted_least = least;
 }
 
 double gp_model_least(uint64_t id) { return counted_id == id ? counted_least : 0; }
@@ -290,8 +292,9 @@ double gp_model_least(uint64_t id) { return counted_id == id ? counted_least : 0
  * once it has. With the lock held. */
 static gp_card_time time_once_run(const gp_call *c, gp_card_time otherwise) {
     if (c->op->cost.fn != gp_cost_launched) return otherwise;
+    counted = false;
     compute();
-    return counted_id == c->id ? gp_card_kernel(&card, &counted_cost) : otherwise;
+    return counted && counted_id == c->id ? gp_card_kernel(&card, &counted_cost) : otherwise;
 }
 
 /* Queues c's kernel, while the clock stands still. What fails is found by a later wait, as on a

@@ -286,7 +286,7 @@ void gp_model_counted(uint64_t id, const gp_cost *cost, double least) {
     counted = true, counted_id = id, counted_cost = *cost, counted_least = least;
 }
 
-double gp_model_least(uint64_t id) { return counted_id == id ? counted_least : 0; }
+double gp_model_least(uint64_t id) { return id && counted_id == id ? counted_least : 0; }
 
 /* The time of a kernel of the user's, which is queued: it runs now, as what it costs is known only
  * once it has. With the lock held. */

@@ -34,6 +34,10 @@ local function trace(name, o)
                 ("%s/train.py:%d"):format(folder, line))
         end
         r:op("aten::item", at + 2, 40)
+        if o.copied then
+            r:copy("Memcpy DtoH (Device -> Pageable)", at + o.copied, 2,
+                r:call("cudaMemcpyAsync", at + 4, 5), 4)
+        end
         r:call("cudaStreamSynchronize", at + 10, 20)
     end
     if o.profilers then
@@ -209,4 +213,13 @@ t.ok(record:find "3%c$" and not io.open(folder .. "/ran"), "which record says be
     record)
 local alone = ("%s/gpush analyze --tap %s/first.json 2>/dev/null"):format(build, folder)
 t.is(select(3, os.execute(alone)), 2, "--tap without --baseline")
+-- An item() copies, and waits for its stream: whether the copy's call returned after the copy's end,
+-- and so waited, too, is a matter of time.
+trace("late.json", { kernels = 3, bytes = 1000, reads = { 3, 3 }, copied = 25 })
+t.is((analyze("late.json", "--update")), 0, "copies that end late")
+trace("early.json", { kernels = 3, bytes = 1000, reads = { 3, 3 }, copied = 5 })
+status, out = analyze "early.json"
+t.is({ status, out:match "ok 1 [^\n]*" }, { 0, "ok 1 - waits: 2, at most 2" },
+    "and copies that were waited for: one wait of each op")
+
 t.done()

@@ -20,17 +20,19 @@ M.names = { "waits", table.unpack(COUNTS) }
 local function is_profilers(wait) return wait.what:sub(1, #PROFILERS) == PROFILERS end
 
 -- The waits by line; of a record without a device those that would be waits on a card. Whether
--- the host waits for a collective is a matter of time, as when another rank is late. And how many
--- waits were the profiler's own, which are not the script's.
+-- the host waits for a collective is a matter of time, as when another rank is late; and so is
+-- whether a trace's op waits for its copy, too, so that ops are counted. And how many waits were
+-- the profiler's own, which are not the script's.
 local function waits_of(prof)
     local sync, texts, list, own = prof:sync(), {}, {}, 0
     for _, rows in ipairs { sync, sync.reads } do
         for _, row in ipairs(rows) do
+            local times = prof.foreign and row.ops or row.count
             if is_profilers(row) then
                 own = own + row.count
-            elseif row.why ~= "collective" then
+            elseif row.why ~= "collective" and times > 0 then
                 list[#list + 1] = { file = row.file, line = row.line or 0, why = row.why,
-                    text = lines.text_of(texts, row), what = row.what, times = row.count,
+                    text = lines.text_of(texts, row), what = row.what, times = times,
                     advice = row.advice, region = row.region }
             end
         end

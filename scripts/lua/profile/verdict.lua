@@ -209,7 +209,8 @@ local PACED <const> = "since the trace does not say how long worker processes to
     (a record with num_workers=0 does)"
 
 -- What may be worth more than the most that is known: devices' work, where streams may have waited
--- for it; and where worker processes may have had time left, what then is worth more than the first.
+-- for it; and where worker processes may have had time left, what then is worth more than the
+-- first.
 local function may_be_more(list)
     local rows, top = {}, list[1] or { worth = 0 }
     local known = math.max(top.worth, LITTLE * list.wall)
@@ -384,8 +385,8 @@ end
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, at_most,
 -- where, advice}, at_most: where a trace does not say what streams waited for, of the devices' work
 -- and waits for them, and of all where worker processes made batches that were awaited; unknown:
--- the worth is not known but for that, and 0; the most worth first; .cause: the first one's, nil where none dominates; .sentence;
--- .met: prof:collectives(), where it was asked; .kind: of the record's times
+-- the worth is not known but for that, and 0; the most worth first; .cause: the first one's, nil
+-- where none dominates; .sentence; .met: prof:collectives(), where it was asked; .kind: of the record's times
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
     local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)

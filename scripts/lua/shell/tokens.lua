@@ -3,7 +3,8 @@
 -- it}, the last of the kind "end". A string has its prefix, quote and whether there are three.
 local operators = {}
 for op in ("**= //= >>= <<= ... == != ~= <> <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> \z
-    && || ++ .. .+ .- .* ./ .^ \\ + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #"):gmatch "%S+" do
+    && || ++ .. .+ .- .* ./ .^ \\ + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
+    :gmatch "%S+" do
     operators[#op] = operators[#op] or {}
     operators[#op][op] = true
 end
@@ -121,7 +122,8 @@ local function tokens(text, alone)
         local t = token(text, at)
         if not t then break end
         list[#list + 1] = t
-        at = text:match("^%s*()", text:match("^%s*\\%s*()$", t.stop) or t.stop) -- Python's \ at an end
+        local ended = text:match("^%s*\\%s*()$", t.stop) -- by Python's \, which joins lines
+        at = text:match("^%s*()", ended or t.stop)
     end
     list[#list + 1] = { "end", "", at = #text + 1, stop = #text + 1 }
     rename(list, alone)

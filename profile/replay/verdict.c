@@ -103,6 +103,7 @@ static void add_host(ledger *l, gp_host_activity part, const gp_rec *op, uint64_
     bool batch =
         part == GP_HOST_LOADER && op && gp_is_batch_request(op); /* and in no op within it */
     if (batch) ns = add_samples(l, GP_CAUSE_loader, op, from, to);
+    if (part == GP_HOST_PROFILER) l->v->profiler += ns;
     if (part == GP_HOST_SCRIPT) add_stretch(l, from, to);
     else add(l, gp_host_activity_cause(part), op, NULL, from, ns);
     bool counted = part == GP_HOST_COLLECTIVE && l->n && to > from; /* as what it queued */
@@ -406,6 +407,7 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     free(l.samples);
     if (!l.ok) return gp_fail("profile: out of memory");
     v->vague |= t->p->unknown_orders && has_streams(t);
+    if (own.profiler > v->profiler) v->profiler = own.profiler;
     own.of[GP_CAUSE_launches].times = launches(t);
     own.of[GP_CAUSE_script].between = gp_between_launches(t);
     if (own.of[GP_CAUSE_loader].times) own.of[GP_CAUSE_loader].times = batches(t);

@@ -227,6 +227,8 @@ for _, frames in ipairs { false, true } do
     t.is(own[frames and "profiler: stop" or "profiler: step"] ~= nil, true, "it has a row, " .. how)
     t.is({ own["ProfilerStep*"].count, own["ProfilerStep*"].cpu_time_total }, { 2, 2000000 },
         "the steps are none of it, " .. how)
+    t.ok(p:verdict().sentence:find("in either time 1.000ms (33.2%) is the profiler's own", 1, true),
+        "the verdict says how much it is, " .. how, p:verdict().sentence)
 end
 
 -- ---- what a loader reads ----

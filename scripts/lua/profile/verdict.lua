@@ -277,6 +277,9 @@ local function conclude(list, prof)
     return text
 end
 
+local PROFILERS <const> = "%s; in either time %s (%s) is the profiler's own, which the program \z
+    alone does not take"
+
 local Verdict = { __name = "verdict" }
 Verdict.__index = Verdict
 
@@ -476,6 +479,10 @@ local function verdict(prof, rank)
     end
     list.cause = list.together and list.together.cause or list.cause
     list.sentence = conclude(list, prof)
+    if not list.untold and list.profiler >= LITTLE * list.wall then
+        list.sentence = PROFILERS:format(list.sentence, time(list.profiler),
+            percent(list.profiler / list.wall))
+    end
     if list.late then list.sentence = list.sentence .. "; " .. late.text(list.late) end
     return setmetatable(list, Verdict)
 end

@@ -358,4 +358,17 @@ for name, short in pairs { nvjet_tst_128x64 = true, nvjet_hsh_64x8 = true,
     t.is(advice:find "16 bits or fewer already" ~= nil, short, name .. ": " .. advice)
 end
 
+-- A trace of a card is no multiple of a run on the processor, which stands in for one; a trace of
+-- the CPU alone may be.
+local processors = g.profile.run(function()
+    return g.ones(8, { device = "sim" }):sum():item()
+end)
+for _, card in ipairs { true, false } do
+    r = made.trace { no_device = not card }
+    r:op("aten::mm", 0, 800)
+    if card then r:kernel("gemm", 100, 600, r:call("cudaLaunchKernel", 10, 5)) end
+    local diff = load(r):diff(processors)
+    t.is(diff:find " times%)" ~= nil, not card, diff)
+end
+
 t.done()

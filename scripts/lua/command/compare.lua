@@ -61,8 +61,7 @@ end
 local before = command.load(files[1], given["--max-bytes"])
 local after = before and command.load(files[2], given["--max-bytes"])
 if not after then return false end
-local refused = require "registry"["gpush.usage"].not_compared(files[1], before.kind, files[2],
-    after.kind)
+local refused = require "profile.diff".refused(files[1], before, files[2], after)
 if refused then return command.files(refused) end
 local ok, text = pcall(after.diff, after, before,
     { group = given["--group"], limit = given["--limit"] })

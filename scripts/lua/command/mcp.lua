@@ -60,8 +60,7 @@ end
 
 local function compare(asked)
     local before, after = load { asked.before }, load { asked.after }
-    local refused = require "registry"["gpush.usage"].not_compared(asked.before, before.kind,
-        asked.after, after.kind)
+    local refused = require "profile.diff".refused(asked.before, before, asked.after, after)
     if refused then error(refused, 0) end
     local out = {}
     for name, prof in pairs { before = before, after = after } do

@@ -105,6 +105,16 @@ local function kinds(old, new)
     return fit.safe("Times before: " .. old) .. "\n" .. fit.safe("Times now: " .. new)
 end
 
+-- Why the times of two profiles are not compared, called `what` and `other`; nil: they may be. What
+-- another program's device took is compared with no processor that stands in for one.
+local function refused(what, a, other, b)
+    local function kind(p, beside)
+        local its = p.foreign and beside.kind:find("CPU-backed", 1, true) and #p:devices() > 0
+        return its and "of another program's device" or p.kind
+    end
+    return not_compared(what, kind(a, b), other, kind(b, a))
+end
+
 local BOUNDS <const> = "the card takes at least that, as nobody measured how long it takes: %s; \z
     of such times nothing follows about what is faster"
 
@@ -132,7 +142,7 @@ local function diff(prof, before, group, limit)
     local n0, t0 = waits_of(before)
     local n1, t1 = waits_of(prof)
     local least = prof.at_least or before.at_least
-    local times = (least or not_compared("before", before.kind, "now", prof.kind)) and ""
+    local times = (least or refused("before", before, "now", prof)) and ""
         or (" (%.2f times)"):format(prof.wall_ns / before.wall_ns)
     return ("%s\n%sWall time: %s before, %s now%s\n\z
         Waits: %d before (%s), %d now (%s)\n%s\n"):format(aligned(lines),
@@ -142,4 +152,4 @@ local function diff(prof, before, group, limit)
             and "\n" .. BOUNDS:format(fit.safe(least)) or ""))
 end
 
-return { diff = diff }
+return { diff = diff, refused = refused }

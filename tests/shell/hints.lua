@@ -183,6 +183,30 @@ for _, case in ipairs {
     if type(got) == "table" then t.close(got, case[2], 1e-5, case[1]) end
 end
 
+-- A module that is compiled stays one, under its name; weights that are loaded leave the random
+-- numbers as they are; and a variable of a function's name hides no function.
+for _, case in ipairs {
+    { "net = torch.compile(net)", "step = fuse(function(x) return net(x) end)", "step(w)" },
+    { "m2 = torch.jit.script(net)", "step = fuse(function(x) return net(x) end)", "step(w)" },
+    { "f = torch.jit.trace(net, w)", "step = capture(function(x) return net(x) end)" },
+    { "net.load_state_dict(torch.load('m.pt'))",
+        "checkpoint.load('m.safetensors', {net = net}, {rng = false})" },
+    { "s2 = torch.cuda.Stream()", 's2 = gpush.stream "gpu"', shadows = true } } do
+    fresh()
+    rawset(_G, "net", nn.Linear(2, 2))
+    rawset(_G, "stream", case.shadows and "mine" or nil)
+    local _, message, syntax = run(case[1])
+    local code = hint(case[1], message, syntax)
+    t.ok(code and code:find(case[2], 1, true), case[1] .. ": " .. tostring(code))
+    if case[3] then
+        assert(load(code))()
+        t.close(plain(select(2, run(case[3]))), plain(net(w)), 1e-6, case[3])
+        t.ok(nn.is_module(net), "net is a module")
+    end
+end
+rawset(_G, "net", nil)
+rawset(_G, "stream", nil)
+
 -- What has no code that is right: words.
 for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x.sum() or y.sum()",
     'd = {"dim": 0}; d["dim"] = 1; x.sum(d["dim"])', "d = [0, 1]; d.reverse(); x.sum(d[0])",

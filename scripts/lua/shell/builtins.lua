@@ -263,6 +263,20 @@ local function autocast(args)
 end
 functions["torch.autocast"], functions["torch.amp.autocast"] = autocast, autocast
 
+-- A module stays one in PyTorch; here a function of it is compiled, under another name.
+local function compiled(by)
+    return function(args)
+        local of = args[1] and args[1][1] == "name" and args[1]
+        local v = of and value_of(of[2])
+        local layer = of and translate.layer(of):find "nn%.%u"
+        if not (layer or gpush.nn.is_module(v)) then return nil end
+        say(("step = %s(function(x) return %s(x) end)  -- %s stays the module"):format(by, of[2],
+            of[2]), "line")
+    end
+end
+functions["torch.compile"], functions["torch.jit.script"] = compiled "fuse", compiled "fuse"
+functions["torch.jit.trace"] = compiled "capture"
+
 -- Unlike no_grad() by itself, it holds from here on in PyTorch, too.
 functions["torch.set_grad_enabled"] = function(args)
     local on = args[1][1] == "named" and args[1][3] or args[1]

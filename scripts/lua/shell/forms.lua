@@ -3,7 +3,7 @@
 -- returns by_form(key, args) -> text, how tightly it binds, or nil where no row of the key fits.
 -- Some words of a row say what its argument is: DIM, a dim; STOP, an exclusive bound; MODE …
 local require = ...
-local registry = require "registry"
+local gpush, registry = require "gpush", require "registry"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local counts = require "shell.counts"
 local emit, kind, path, say, note = translate.expression, translate.kind, translate.path,
@@ -179,9 +179,17 @@ local function fill(form, args)
     return (text:gsub("if false then .- end ", ""):gsub("if true then (.-) end ", "%1 "))
 end
 
+-- The text with gpush's function where the user has a variable of its name: stream = stream "gpu".
+local function unshadowed(form, text)
+    local head = form.text:match "^(%l[%w_]*)[%s({\"'.]"
+    local own = head and gpush[head] ~= nil and translate.value(head)
+    return own and not rawequal(own, gpush[head]) and "gpush." .. text or text
+end
+
 local function by_form(key, args)
     for _, form in ipairs(elsewhere.forms[key] or {}) do
         local text = fill(form, args)
+        text = text and unshadowed(form, text)
         if text then
             if form.note then note(form.note) end
             if form.text == "" then say(form.note) end

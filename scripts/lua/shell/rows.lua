@@ -209,7 +209,8 @@ torch.svd(X) = (function(u, s, vh) return u, s, vh.mT end)(linalg.svd(X, {full_m
 torch.unfold(X, KERNEL_SIZE, **) = nn.Unfold(KERNEL_SIZE, **)(X)
 torch.device(DEVICE) = DEVICE
 torch.save(STATE, WEIGHTS) = checkpoint.save(WEIGHTS, STATE)
-torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS) -- a table of what was saved, by its names
+torch.load(WEIGHTS, **) = checkpoint.load(WEIGHTS, nil, {rng = false}) -- a table of what was saved,
+    by its names
 torch.cuda.amp.autocast(DTYPE="f16") = autocast(DTYPE)
 torch.cuda.amp.autocast(ENABLED, DTYPE="f16") = autocast{dtype = DTYPE, enabled = ENABLED}
 torch.cpu.amp.autocast(DTYPE="bf16") = autocast(DTYPE)

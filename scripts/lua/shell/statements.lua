@@ -317,7 +317,7 @@ function write.expression(node)
     local model, file = e[1] == "call" and e[2][1] == "field" and e[2][3] == "load_state_dict"
         and e[2][2], e[1] == "call" and e[3][1]
     if model and file[1] == "call" and path(file[2]) == "torch.load" then
-        return ("checkpoint.load(%s, %s)"):format(translate.weights(file[3][1]),
+        return ("checkpoint.load(%s, %s, {rng = false})"):format(translate.weights(file[3][1]),
             translate.state(model))
     end
     return (emit(e))

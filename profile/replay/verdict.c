@@ -423,7 +423,8 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
 
 enum {
     DEVICES = 1u << GP_CAUSE_kernels | 1u << GP_CAUSE_copies | 1u << GP_CAUSE_collectives |
-              1u << GP_CAUSE_delays
+              1u << GP_CAUSE_delays,
+    WAITS = 1u << GP_CAUSE_waits | 1u << GP_CAUSE_synchronize
 };
 
 static gp_untold untold(const gp_prof *p, gp_verdict *v) {
@@ -492,6 +493,8 @@ bool gp_verdict_of(gp_job *job, gp_verdict *v) {
         if ((is_work((gp_cause)cause) || is_wait((gp_cause)cause)) && cause != GP_CAUSE_delays &&
             !limit_worth(job, (gp_cause)cause, v))
             return gp_fail("profile: out of memory");
-    gp_whatif w = {.host = 1, .without_causes = DEVICES};
+    gp_whatif w = {.host = 1, .without_causes = WAITS};
+    if (!v->untold && !gp_job_saved(job, &w, &v->all_waits, NULL)) return false;
+    w.without_causes = DEVICES;
     return v->untold || gp_job_saved(job, &w, &v->devices, NULL);
 }

@@ -53,9 +53,10 @@ typedef struct gp_verdict {
     bool vague; /* several streams of a rank work, and wait for each other, but for what is not
                    on the record: what less of the devices' work is worth is not known */
     bool paced; /* as gp_job_awaits_workers */
-    uint64_t profiler; /* ns of the host, of the rank that has most of it: torch.profiler's own */
-    uint64_t devices;  /* the worth of kernels, copies, collectives and delays together */
-    gp_idle idle;      /* of the rank that ended last */
+    uint64_t profiler;  /* ns of the host, of the rank that has most of it: torch.profiler's own */
+    uint64_t devices;   /* the worth of kernels, copies, collectives and delays together */
+    uint64_t all_waits; /* that of waits and synchronize together */
+    gp_idle idle;       /* of the rank that ended last */
     uint64_t wall;
     uint64_t launched;           /* as gp_lost_launches; of another program's trace */
     uint64_t calls;              /* kernels and copies that a call of the runtime queued */

@@ -371,4 +371,24 @@ for _, card in ipairs { true, false } do
     t.is(diff:find " times%)" ~= nil, not card, diff)
 end
 
+-- Six steps of 5 kernels of 100 us, a synchronize, an item() and 300 us of the script: without the
+-- one the other waits, without both the kernels alone are left.
+r = made.trace()
+for k = 0, 5 do
+    local at = 830 * k
+    for i = 0, 4 do
+        r:op("aten::mm", at + 10 * i, 10)
+        r:kernel("gemm", at + 10 + 100 * i, 100, r:call("cudaLaunchKernel", at + 10 * i + 2, 5))
+    end
+    r:call("cudaDeviceSynchronize", at + 50, 465)
+    r:op("aten::item", at + 515, 15)
+    r:copy("Memcpy DtoH (Device -> Pageable)", at + 520, 2,
+        r:call("cudaMemcpyAsync", at + 517, 3), 4)
+    r:call("cudaStreamSynchronize", at + 521, 5)
+end
+local hidden = load(r):verdict()
+local left = tonumber(hidden.sentence:match "without both ([%d.]+)ms instead of 4%.680ms")
+t.ok(left and math.abs(left - 3.05) < 0.1, "waits that hide each other", hidden.sentence)
+t.ok(tostring(hidden):find "\nwaits of the host: in a loop keep", "and what to do about both")
+
 t.done()

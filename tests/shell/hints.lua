@@ -193,14 +193,15 @@ for _, case in ipairs {
         "checkpoint.load('m.safetensors', {net = net}, {rng = false})" },
     { "s2 = torch.cuda.Stream()", 's2 = gpush.stream "gpu"', shadows = true } } do
     fresh()
-    rawset(_G, "net", nn.Linear(2, 2))
+    local net = nn.Linear(2, 2)
+    rawset(_G, "net", net)
     rawset(_G, "stream", case.shadows and "mine" or nil)
     local _, message, syntax = run(case[1])
     local code = hint(case[1], message, syntax)
     t.ok(code and code:find(case[2], 1, true), case[1] .. ": " .. tostring(code))
     if case[3] then
         assert(load(code))()
-        t.close(plain(select(2, run(case[3]))), plain(net(w)), 1e-6, case[3])
+        t.close(plain(select(2, run(case[3]))), plain(net(rawget(_G, "w"))), 1e-6, case[3])
         t.ok(nn.is_module(net), "net is a module")
     end
 end

@@ -223,4 +223,53 @@ function M.kernels(row, prof, worth, built)
         or built.torch and worth and M.by_kind(prof) or nil
 end
 
+-- ---- other profilers ----
+
+-- What is to be done by cause in a record of another profiler than PyTorch's, in the words of that
+-- one; what is not here is as cause.def says.
+local FIRST <const> = "first uses (of a device, a library, a shape, a kernel's code) pass once, \z
+    with the first steps: record later ones (%s)"
+local OUT <const> = "move work out of the loop, or to other threads"
+
+-- Of a program that is not known to be PyTorch's.
+M.ANY = {
+    synchronize = "synchronize only where a result or a time is needed",
+    launches = "launch less: a graph of CUDA or HIP replays launches at once, fewer and larger \z
+        kernels are launched less often (if it is PyTorch, torch.compile does either); or larger \z
+        batches",
+    memory = "the driver is asked for memory in each step: keep what is allocated, or take it \z
+        from a pool (cudaMallocAsync, hipMallocAsync); pin memory once, not in the loop",
+    delays = "short delays are each launch's own: graphs, or fewer and larger kernels; a long one \z
+        waited for what is not on the record, as earlier work or another process's is: \z
+        synchronize before it begins, and nvidia-smi or rocm-smi says what else runs there",
+    kernels = "make them cheaper: 16 bits where products and convolutions are in 32, one kernel \z
+        for several elementwise ones, a smaller model or input",
+    copies = "keep data on the device, or copy beside kernels: from pinned memory, \z
+        asynchronously, on another stream",
+    collectives = "compute beside them, on another stream; or communicate less often",
+    cpu = "move their data to the device, or the work to other threads" }
+M.BY_WRITER = {
+    ["Nsight Systems' export"] = {
+        script = "NVTX ranges around its parts (nvtxRangePush, torch.cuda.nvtx.range) name them; "
+            .. OUT,
+        between = "NVTX ranges name what the host did there (nvtxRangePush)",
+        setup = FIRST:format "nsys profile --delay, or --capture-range=cudaProfilerApi" },
+    ["rocprofv3's trace"] = {
+        script = "ROCTx ranges around its parts name them (rocprofv3 --marker-trace); " .. OUT,
+        between = "ROCTx ranges name what the host did there (rocprofv3 --marker-trace)",
+        setup = FIRST:format "rocprofv3 --collection-period" },
+    ["JAX's or TensorFlow's trace"] = {
+        script = "jax.profiler.TraceAnnotation, or tf.profiler.experimental.Trace, around its \z
+            parts names them; move work out of the loop",
+        setup = FIRST:format "jax.profiler.start_trace after them",
+        launches = "launch less: jit more of the step in one function (jax.jit, tf.function), or \z
+            larger batches",
+        memory = "the driver is asked for memory in each step: keep arrays of the same sizes, and \z
+            leave memory free (smaller batches)",
+        delays = "short delays are each launch's own: one jitted function for more of the step \z
+            makes fewer; a long one waited for what is not on the record, as earlier work or \z
+            another process's is",
+        kernels = "make them cheaper: lower precision where products and convolutions are in f32 \z
+            (bf16), more in one jitted function for elementwise ops, a smaller model or input" } }
+
 return M

@@ -277,6 +277,8 @@ local function conclude(list, prof)
     return text
 end
 
+local HIDDEN <const> = "%s; waits and synchronizations follow each other, and what one does not \z
+    wait for the next one does: without both %s instead of %s"
 local PROFILERS <const> = "%s; in either time %s (%s) is the profiler's own, which the program \z
     alone does not take"
 
@@ -322,53 +324,6 @@ function Verdict.__tostring(list)
     return table.concat(out, "\n")
 end
 
--- What is to be done by cause in a record of another profiler than PyTorch's, in the words of that
--- one; what is not here is as cause.def says.
-local FIRST <const> = "first uses (of a device, a library, a shape, a kernel's code) pass once, \z
-    with the first steps: record later ones (%s)"
-local OUT <const> = "move work out of the loop, or to other threads"
-
--- Of a program that is not known to be PyTorch's.
-local ANY <const> = {
-    synchronize = "synchronize only where a result or a time is needed",
-    launches = "launch less: a graph of CUDA or HIP replays launches at once, fewer and larger \z
-        kernels are launched less often (if it is PyTorch, torch.compile does either); or larger \z
-        batches",
-    memory = "the driver is asked for memory in each step: keep what is allocated, or take it \z
-        from a pool (cudaMallocAsync, hipMallocAsync); pin memory once, not in the loop",
-    delays = "short delays are each launch's own: graphs, or fewer and larger kernels; a long one \z
-        waited for what is not on the record, as earlier work or another process's is: \z
-        synchronize before it begins, and nvidia-smi or rocm-smi says what else runs there",
-    kernels = "make them cheaper: 16 bits where products and convolutions are in 32, one kernel \z
-        for several elementwise ones, a smaller model or input",
-    copies = "keep data on the device, or copy beside kernels: from pinned memory, \z
-        asynchronously, on another stream",
-    collectives = "compute beside them, on another stream; or communicate less often",
-    cpu = "move their data to the device, or the work to other threads" }
-local BY_WRITER <const> = {
-    ["Nsight Systems' export"] = {
-        script = "NVTX ranges around its parts (nvtxRangePush, torch.cuda.nvtx.range) name them; "
-            .. OUT,
-        between = "NVTX ranges name what the host did there (nvtxRangePush)",
-        setup = FIRST:format "nsys profile --delay, or --capture-range=cudaProfilerApi" },
-    ["rocprofv3's trace"] = {
-        script = "ROCTx ranges around its parts name them (rocprofv3 --marker-trace); " .. OUT,
-        between = "ROCTx ranges name what the host did there (rocprofv3 --marker-trace)",
-        setup = FIRST:format "rocprofv3 --collection-period" },
-    ["JAX's or TensorFlow's trace"] = {
-        script = "jax.profiler.TraceAnnotation, or tf.profiler.experimental.Trace, around its \z
-            parts names them; move work out of the loop",
-        setup = FIRST:format "jax.profiler.start_trace after them",
-        launches = "launch less: jit more of the step in one function (jax.jit, tf.function), or \z
-            larger batches",
-        memory = "the driver is asked for memory in each step: keep arrays of the same sizes, and \z
-            leave memory free (smaller batches)",
-        delays = "short delays are each launch's own: one jitted function for more of the step \z
-            makes fewer; a long one waited for what is not on the record, as earlier work or \z
-            another process's is",
-        kernels = "make them cheaper: lower precision where products and convolutions are in f32 \z
-            (bf16), more in one jitted function for elementwise ops, a smaller model or input" } }
-
 -- Of a job, the rank that the others wait for, and what then is to be done about collectives.
 local function add_late(list, prof)
     local several = not list.untold and list[1] and list[1].rank
@@ -385,17 +340,29 @@ local function worth_more(a, b)
     return a.order < b.order
 end
 
+-- Waits of both kinds that follow each other, so that neither alone is worth much.
+local function add_hidden(list)
+    local alone = 0
+    for _, row in ipairs(list) do
+        if WAITS[row.cause] then alone = math.max(alone, row.worth) end
+    end
+    if list.untold or list.all_waits <= 2 * alone + LITTLE * list.wall then return end
+    list.sentence = HIDDEN:format(list.sentence, time(list.wall - list.all_waits), time(list.wall))
+    for _, row in ipairs(list) do row.advised = row.advised or WAITS[row.cause] end
+end
+
 -- prof:verdict(rank) -> list of {cause, label, ns, times, worth, share, nothing, unknown, at_most,
 -- where, advice}, at_most: where a trace does not say what streams waited for, of the devices' work
 -- and waits for them, and of all where worker processes made batches that were awaited; unknown:
 -- the worth is not known but for that, and 0; the most worth first; .cause: the first one's, nil
--- where none dominates; .sentence; .met: prof:collectives(), where it was asked; .kind: of the record's times
+-- where none dominates; .sentence; .met: prof:collectives(), where it was asked; .kind: of the
+-- record's times
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
     local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)
-    local of_writer = BY_WRITER[prof.writer] or {}
+    local of_writer = causes.BY_WRITER[prof.writer] or {}
     for i, row in ipairs(list) do
-        local any = prof.foreign and not built.torch and ANY[row.cause]
+        local any = prof.foreign and not built.torch and causes.ANY[row.cause]
         row.advice = of_writer[row.cause] or any or row.advice
         loads = loads or row.cause == "loader"
         row.unknown = list.vague and WORK[row.cause] or nil
@@ -483,6 +450,7 @@ local function verdict(prof, rank)
         list.sentence = PROFILERS:format(list.sentence, time(list.profiler),
             percent(list.profiler / list.wall))
     end
+    add_hidden(list)
     if list.late then list.sentence = list.sentence .. "; " .. late.text(list.late) end
     return setmetatable(list, Verdict)
 end

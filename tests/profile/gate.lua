@@ -213,8 +213,8 @@ t.ok(record:find "3%c$" and not io.open(folder .. "/ran"), "which record says be
     record)
 local alone = ("%s/gpush analyze --tap %s/first.json 2>/dev/null"):format(build, folder)
 t.is(select(3, os.execute(alone)), 2, "--tap without --baseline")
--- An item() copies, and waits for its stream: whether the copy's call returned after the copy's end,
--- and so waited, too, is a matter of time.
+-- An item() copies, and waits for its stream: whether the copy's call returned after the copy's
+-- end, and so waited, too, is a matter of time.
 trace("late.json", { kernels = 3, bytes = 1000, reads = { 3, 3 }, copied = 25 })
 t.is((analyze("late.json", "--update")), 0, "copies that end late")
 trace("early.json", { kernels = 3, bytes = 1000, reads = { 3, 3 }, copied = 5 })

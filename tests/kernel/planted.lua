@@ -177,8 +177,8 @@ __global__ void k(int *n) {
 
 planted("a flag that one thread sets otherwise", [[
 __global__ void k(int *found) { if (threadIdx.x > 3) *found = threadIdx.x == 40 ? 2 : 1; }
-]], function(k) k(1, 64, i32(1)) end, "race", "thread 5: write after a write by", "thread 4 at", "both write the same value, which one \z
-    thread, or atomicExch, may do")
+]], function(k) k(1, 64, i32(1)) end, "race", "thread 5: write after a write by",
+    "thread 4 at", "both write the same value, which one thread, or atomicExch, may do")
 
 planted("blocks that count what they find", [[
 __global__ void k(int *n) { *n = blockIdx.x; }

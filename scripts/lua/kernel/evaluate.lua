@@ -170,12 +170,15 @@ local FOLDED <const> = { sqrt = math.sqrt, exp = math.exp, log = math.log, sin =
     ceil = function(x) return math.ceil(x) + 0.0 end, max = math.max, min = math.min,
     fmax = math.max, fmin = math.min, pow = function(a, b) return (a + 0.0) ^ b end }
 
--- C's functions, which take integers as double, or as float by their names with f.
-local OF_MATH <const> = {}
-for word in ("sqrt rsqrt cbrt exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan \z
-    sinh cosh tanh asinh acosh atanh floor ceil trunc round rint nearbyint fabs erf erfc lgamma pow \z
-    fmod atan2 hypot fmin fmax copysign remainder nextafter"):gmatch "%S+" do
-    OF_MATH[word] = true
+-- Of the ops that take integers as they are, those that C has for floats alone.
+local OF_FLOATS <const> = {}
+for name in ("floor ceil trunc pow fmod copysign"):gmatch "%S+" do OF_FLOATS[name] = true end
+for name in pairs(SPECIAL) do OF_FLOATS[name] = name ~= "max" and name ~= "min" end
+
+-- Whether C converts integers that the function takes.
+local function of_floats(known)
+    local row = gpush.ops(true)[known]
+    return OF_FLOATS[known] or (row and not SPECIAL[known] and not row.dtypes:find "i32")
 end
 
 -- The function that a name means: C's, also with the f of its float form, or an elementwise op;
@@ -300,7 +303,7 @@ function of.call(node, env)
     if not fn then unknown(name, node, env) end
     for k, arg in ipairs(node[3]) do
         args[k] = number(value(arg, env))
-        if OF_MATH[known] and is_tensor(args[k]) and INTEGER[args[k].dtype] then
+        if is_tensor(args[k]) and INTEGER[args[k].dtype] and of_floats(known) then
             args[k] = args[k]:to(known == name and "f64" or "f32")
         end
         tensors = tensors or is_tensor(args[k])

@@ -130,11 +130,16 @@ local w = ones(2, 3)
 print("begins", ...)
 inner(w, 4)
 E
-got=$(said ':run -d bad.lua one
+printf 'x = 1\ny = = 2\n' >slip.lua
+got=$(said ':time x = = 2
+:run slip.lua
+:run -d bad.lua one
 :debug w:sum():item() + n
 :debug 2
 :run -d nosuch.lua
 :run -d')
+shows $'\n    1 | x = = 2\n            ^\n' "a command's text has a caret under its mistake"
+shows $'slip.lua:2: unexpected symbol near \'=\'\n    2 | y = = 2\n            ^\n' "and so has a script"
 shows $'begins\tone\nbad.lua:2: matmul: f32 2x3 x f32 2x3' ":run -d runs a script with its arguments, up to its error"
 shows $'1  bad.lua:2 in \'inner\'\n       return w:matmul(w) * n\n    w  f32 2x3 cpu, 24 B\n    n  4\n2  bad.lua:6' "and shows its frames"
 shows $'\n10.0\n2  bad.lua:6\n' "which :debug goes on with"

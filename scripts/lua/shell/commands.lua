@@ -15,6 +15,9 @@ end
 -- Raises an error of a command itself: a message without a traceback.
 local function fail(message, ...) shell.fail(message:format(...)) end
 
+-- Raises the message of text or a file that is no Lua, as the prompt shows it: with line and caret.
+local function no_lua(message) shell.fail(shell.syntax(message, native.terminal()) or message) end
+
 -- Compiles typed text to a function: an expression, or else statements, with the input's lines. As
 -- at the prompt an expression is not a tail call, so that called functions find its line; timing
 -- must not include that.
@@ -25,7 +28,7 @@ local function compile(text, what, env)
         text .. "\n", name, "t", env or _G)
     if f then return f end
     local g, message = load(text, name, "t", env or _G)
-    return g or fail("%s", message)
+    return g or no_lua(message)
 end
 
 -- For a traceback, which names a local variable's function by that variable, and this the main
@@ -220,7 +223,7 @@ command("run", "[-d] file [args]", "runs a file as gpush would; -d: :debug at an
     if debugs then table.remove(words, 1) end
     if not words[1] then fail ":run needs a file" end
     local f, message = loadfile(words[1])
-    if not f then fail("%s", message) end
+    if not f then no_lua(message) end
     local before = arg
     local _ <close> = finally(function() arg = before end)
     arg = { [0] = words[1], table.unpack(words, 2) }
@@ -322,7 +325,7 @@ command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it",
     else
         chunk = edited(text)
         run, message = loadfile(text)
-        if not run then fail("%s", message) end
+        if not run then no_lua(message) end
     end
     local results = table.pack(chunk_of(run)())
     if text == "" then unfinished = nil end
@@ -355,7 +358,7 @@ command("load", "file", "runs a saved session and takes it over into this one", 
     local chunk = f and assert(f:read "a")
     if f then f:close() end
     local run, message = loadfile(text)
-    if not run then fail("%s", message) end
+    if not run then no_lua(message) end
     chunk_of(run)()
     local session = native.session()
     session[#session + 1] = chunk:gsub("%s+$", "")

@@ -124,12 +124,15 @@ local function translated(line, scope, power)
     return nil, notes[1], code
 end
 
--- IPython's commands: a pattern of the line, and the Lua of what it captures.
+-- Commands of IPython, Julia and shells: a pattern of the line, and the Lua of what it captures.
 local commands = {
     { "^%%%%?timeit%s+(.+)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
     { "^%%%%?time%s+(.+)$", "timeit(function() return %s end, {n = 1})  -- at the prompt: :time" },
     { "^%%%%?%a.*$", "-- no magics, but commands: :help lists them" },
+    { "^@b?time%s+(.+)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
     { "^!%s*([%a./].*)$", "os.execute %q" },
+    { "^[%a_][%w_]*%s*=%s*!%s*([%a./].*)$", 'io.popen(%q):read "a"' },
+    { "^cd%s+[%w_./~-]+$", "-- the folder stays: name files by their paths" },
     { "^%?+%s*([%w_.]+)$", "help %q" }, { "^([%w_.]+)%s*%?+$", "help %q" },
 }
 

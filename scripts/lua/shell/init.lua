@@ -7,8 +7,13 @@ local shell = { native = native } -- looks_on: another state's session is looked
 
 shell.nearest = require "nearest"
 
+-- Words that people type at other prompts.
+local words = { ls = "!ls", pwd = "!pwd", who = ":who", whos = ":who", history = ":list",
+    clear = "Ctrl-L", cls = "Ctrl-L" }
+
 -- What a nil global was probably meant to be, or nil.
 function shell.unset(name)
+    if words[name] then return words[name] .. " does that at the prompt" end
     local number = require "shell.elsewhere".numbers[name]
     if number then return "Lua writes " .. number end
     local dtype = require "shell.elsewhere".dtypes[name]
@@ -66,6 +71,7 @@ function shell.command(text)
     if mark == ":" then return require "shell.commands".run(rest) end
     if mark == "%" then return require "shell.commands".magic(text) end
     if mark == "!" then
+        rest = rest:gsub("^!", "") -- !!ls of IPython
         local ok, how, code = os.execute(rest)
         if not ok then io.stderr:write(("%s %d\n"):format(how, code)) end
         return

@@ -90,6 +90,14 @@ static int l_history(lua_State *L) {
     return 0;
 }
 
+/* explained(message): a syntax error's, with its line and a suggestion. */
+static int l_explained(lua_State *L) {
+    luaL_checkstring(L, 1);
+    lua_settop(L, 1);
+    gp_shell_add_line(L);
+    return 1;
+}
+
 /* session(): the list of chunks that succeeded. */
 static int l_session(lua_State *L) {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, SESSION);
@@ -126,6 +134,7 @@ void gp_shell_push_module(lua_State *L) {
                                       {"status", l_status},
                                       {"session", l_session},
                                       {"input", gp_input_replace},
+                                      {"explained", l_explained},
                                       {"history", l_history},
                                       {"crashed", l_crashed},
                                       {NULL, NULL}};

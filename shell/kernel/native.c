@@ -198,14 +198,6 @@ static int l_remember(lua_State *L) {
     return 0;
 }
 
-/* explained(message): a syntax error's, with its line and a suggestion. */
-static int l_explained(lua_State *L) {
-    luaL_checkstring(L, 1);
-    lua_settop(L, 1);
-    gp_shell_add_line(L);
-    return 1;
-}
-
 /* state(text): "complete", "incomplete" or "invalid". */
 static int l_state(lua_State *L) {
     static const char *const names[] = {[GP_CHUNK_INCOMPLETE] = "incomplete",
@@ -244,7 +236,6 @@ void gp_knative_push(lua_State *L) {
                                          {"told", l_told},
                                          {"shown", l_shown},
                                          {"remember", l_remember},
-                                         {"explained", l_explained},
                                          {"state", l_state},
                                          {"history", l_history},
                                          {NULL, NULL}};

@@ -1,6 +1,7 @@
 /* The search of the history: what it finds, in which order, and what a key costs. */
 #include "tap.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <time.h>
 
@@ -47,6 +48,69 @@ static void search_order(void) {
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         tap_ok(!strcmp(searched(queries[i][0]), queries[i][1]), "search for '%s': %s",
                queries[i][0], searched(queries[i][0]));
+    gp_history_close();
+}
+
+/* Whether the n characters of s have those of q in order. */
+static bool follows(const char *s, size_t n, const char *q) {
+    for (; *q; q++, s++, n--) {
+        while (n && *s != *q) s++, n--;
+        if (!n) return false;
+    }
+    return true;
+}
+
+/* By definition: 0 for one piece; else what stands between, from the latest start to the first end;
+ * -1: not all are there. */
+static int by_definition(const char *s, const char *q) {
+    size_t end = 0, n = strlen(s), start;
+    if (strstr(s, q)) return 0;
+    while (end <= n && !follows(s, end, q)) end++;
+    if (end > n) return -1;
+    for (start = end; !follows(s + start, end - start, q);) start--;
+    int between = (int)(end - start - strlen(q));
+    return between > 63 ? 63 : between;
+}
+
+/* Texts of few letters, so that much is found, and queries that are typed, taken back and changed:
+ * the order is that of the definition. */
+static void random_searches(void) {
+    enum { TEXTS = 300, QUERIES = 400 };
+    char query[8] = "", text[100];
+    int wrong = 0, found_in_all = 0;
+    FILE *f = fopen(file, "we");
+    for (int i = 0; i < TEXTS; i++) {
+        size_t n = 1 + (size_t)rand() % 90;
+        for (size_t k = 0; k < n; k++) text[k] = "abcAB. "[rand() % (k % 9 ? 7 : 5)];
+        fprintf(f, "%.*s\n", (int)n, text);
+    }
+    fclose(f);
+    gp_history_open();
+    for (int i = 0; i < 20; i++) gp_history_add(i % 2 ? "ab.ca" : "caBAb");
+    for (int again = 0; again < QUERIES; again++) {
+        size_t n = strlen(query);
+        if (n == 7 || (n > 1 && rand() % 3 == 0)) query[n - 1] = 0;
+        else query[n] = "abcAB."[rand() % (rand() % 4 ? 3 : 6)], query[n + 1] = 0;
+        bool exact = strcspn(query, "AB") < strlen(query);
+        int *order, found = gp_history_search(query, &order), seen = 0, last_rank = -1, last_at = 0;
+        for (int i = 0; i < gp_history_count(); i++) {
+            snprintf(text, sizeof text, "%s", gp_history_get(i));
+            for (char *c = text; !exact && *c; c++) *c = (char)tolower((unsigned char)*c);
+            seen += by_definition(text, query) >= 0;
+        }
+        for (int k = 0; k < found; k++) {
+            snprintf(text, sizeof text, "%s", gp_history_get(order[k]));
+            for (char *c = text; !exact && *c; c++) *c = (char)tolower((unsigned char)*c);
+            int rank = 2 * by_definition(text, query) + (order[k] < TEXTS);
+            if (rank < last_rank || (rank == last_rank && order[k] > last_at)) wrong++;
+            last_rank = rank, last_at = order[k];
+        }
+        wrong += seen != found;
+        found_in_all += found;
+        free(order);
+    }
+    tap_ok(!wrong && found_in_all > 10 * QUERIES,
+           "%d queries at random find what they have to: %d wrong", QUERIES, wrong);
     gp_history_close();
 }
 
@@ -130,6 +194,7 @@ int main(void) {
     gp_history_open(); /* makes the folder */
     gp_history_close();
     search_order();
+    random_searches();
     search_time();
     snprintf(command, sizeof command, "rm -r %s", dir);
     if (system(command)) return 1;

@@ -16,7 +16,7 @@ end
 local function fail(message, ...) shell.fail(message:format(...)) end
 
 -- Raises the message of text or a file that is no Lua, as the prompt shows it: with line and caret.
-local function no_lua(message) shell.fail(shell.syntax(message, native.terminal()) or message) end
+local function no_lua(message) shell.fail(native.explained(message)) end
 
 -- Compiles typed text to a function: an expression, or else statements, with the input's lines. As
 -- at the prompt an expression is not a tail call, so that called functions find its line; timing

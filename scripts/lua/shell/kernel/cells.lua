@@ -30,7 +30,7 @@ local function chunks_of(code, number)
     local pieces = not f and native.pieces(code)
     native.keep(code)
     if f then return { { f = f, text = code } } end
-    if not pieces then return nil, failure(native.explained(message), "SyntaxError") end
+    if not pieces then return nil, failure(shell.native.explained(message), "SyntaxError") end
     local from = 1
     for i, piece in ipairs(pieces) do
         local at = code:find(piece, from, true) or from
@@ -47,7 +47,7 @@ local function run(chunk, code, number)
     if not chunk.f then
         local f, message = native.load(chunk.padded, number)
         native.keep(code)
-        if not f then return nil, failure(native.explained(message), "SyntaxError") end
+        if not f then return nil, failure(shell.native.explained(message), "SyntaxError") end
         chunk.f = f
     end
     local results = table.pack(native.call("", chunk.f))

@@ -1,8 +1,8 @@
 --!plain
 -- Writes the documents generated from the help texts: gpush docs.lua FOLDER makes there gpush.1
 -- (the man page, from scripts/man/gpush.1), reference.md (the help of every op, class and command),
--- gpush.lua (declarations for editors that read LuaLS's annotations) and luacheck-std.lua (names for
--- luacheck). The build runs it; nothing here is written twice.
+-- gpush.lua (declarations for editors that read LuaLS's annotations) and luacheck-std.lua (names
+-- for luacheck). The build runs it; nothing here is written twice.
 local gpush = require "gpush"
 local scripts = (arg[0]:match "^(.*)/[^/]*$" or ".") .. "/.."
 local to = arg[1] or error("usage: gpush docs.lua FOLDER", 0)

@@ -18,6 +18,7 @@ local some = x[x:gt(0)]
 local where_ = x:gt(0):nonzero()
 local y = where(x:gt(0), x, 0):relu()
 math.floor(x[{ 1, 1 }])
+if equal(x[1], x[2]) then x = x + 1 end
 ]]
 
 local function recorded(dev)
@@ -38,6 +39,7 @@ local waits = cpu:sync()
 t.is(#waits, 0, "nothing waits on the CPU")
 t.is(lines(waits.reads), [[
 10 item math.floor 1
+11 item equal 1
 3 item item 3
 4 branch branch 1
 5 print print 1

@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
+#include "profile/record/record.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/device/form.h"
 #include "tensor/device/stream/hazard.h"
@@ -81,10 +82,12 @@ int gp_lua_operate(lua_State *L, const char *op, int a, int b) {
     return 1;
 }
 
-/* A composite that reads a number of a device (equal) waits in its own name. */
+/* A composite that reads a number of a device (equal) waits in its own name, and of the host is
+ * recorded as what would. */
 static int l_item(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "item");
-    const gp_op *by = gp_tensor_device(t)->vt->on_host ? NULL : gp_lua_composite_called(L);
+    bool plain = gp_tensor_device(t)->vt->on_host && !gp_prof_running();
+    const gp_op *by = plain ? NULL : gp_lua_composite_called(L);
     return gp_lua_item(L, 1, GP_WHY_item, by ? by->name : "item");
 }
 

@@ -46,7 +46,8 @@ end
 local unchecked = launch(8, { check = false })
 clocked(unchecked)
 local alone = clocked(unchecked)
-t.is(clocked(launch(8)) - clocked(launch(1)), 1152 - 256, "by the clock a checked launch takes its sectors")
+t.is(clocked(launch(8)) - clocked(launch(1)), 1152 - 256,
+    "by the clock a checked launch takes its sectors")
 t.is(clocked(unchecked), alone, "and an unchecked one after it what it took before")
 local turn = g.cuda.kernel([[
 __global__ void turn(float *y) {

@@ -205,10 +205,15 @@ __global__ void arch(int *x) { x[0] = 1; }
 raises(function() kernel "__global__ int f(float *x) { return 1; }" end,
     "f: a __global__ function returns void", "a kernel that returns a value")
 raises(function() kernel [[
-__global__ void f(float *x) { __shared__ float s[20000]; s[threadIdx.x] = x[0]; x[0] = s[0]; }]] end,
-    "80000 B of static shared memory (expected at most 49152", "more than a card has")
-raises(function() kernel "__global__ void f(float *x) { float *p = new float[4]; x[0] = p[0]; }" end,
-    "kernels have no heap here", "new")
+__global__ void f(float *x) {
+    __shared__ float s[20000];
+    s[threadIdx.x] = x[0], x[0] = s[0];
+}]] end, "80000 B of static shared memory (expected at most 49152", "more than a card has")
+raises(function() kernel [[
+__global__ void f(float *x) {
+    float *p = new float[4];
+    x[0] = p[0];
+}]] end, "kernels have no heap here", "new")
 local counted = g.cuda.module [[__device__ int calls;
 __global__ void count(int n) { atomicAdd(&calls, n); }]]
 counted:kernel "count"(2, 8, 3)

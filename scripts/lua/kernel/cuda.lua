@@ -111,8 +111,8 @@ local function build(module, how)
     end
     module.cxx = cxx
     if shared > STATIC then
-        fail("%s: %d B of static shared memory (expected at most %d; extern __shared__ may have more)",
-            module.name, shared, STATIC)
+        fail("%s: %d B of static shared memory (expected at most %d; extern __shared__ may have \z
+            more)", module.name, shared, STATIC)
     end
     local built = { handle = handle, shared = shared }
     for i, kernel in ipairs(module.kernels) do
@@ -221,8 +221,8 @@ local function global(module, name, device)
     return values[i]
 end
 
--- For simt.launch: the variables that have their values on the launch's device, with these; else its
--- device where no argument says it.
+-- For simt.launch: the variables that have their values on the launch's device, with these; else
+-- its device where no argument says it.
 local function values_for(module, ...)
     local x, given = first_tensor(...)
     local values = module.values[tostring(x.device)]
@@ -418,11 +418,8 @@ local VARIABLES <const> = 64
 -- at: {file =, line =, before =}, where the text stands, and what of its first line was not typed.
 local function new_module(text, what, check, at)
     local list = lexer.tokens(text)
-    local reason, heap = dialect.reason(list), dialect.heap(list)
-    if heap then
-        fail("%s: '%s' (line %d): kernels have no heap here; pass a tensor for the memory", what,
-            heap.text, (at.line or 1) + lexer.line_of(text, heap.at) - 1)
-    end
+    local reason = dialect.reason(list)
+    dialect.refuse_heap(list, what, function(i) return (at.line or 1) + lexer.line_of(text, i) - 1 end)
     local module = { source = text, what = what, file = at.file, line = at.line, check = check,
         before = #(at.before or ""), reason = reason, half = dialect.uses_half(list), read = {},
         built = {}, values = {}, kernels = {}, shared = 0 }

@@ -2,7 +2,7 @@
 -- Whether a kernel's text needs C++: by words that C has not, references, default arguments, and
 -- functions of one name.
 local require = ...
-local tokens = require "kernel.tokens"
+local fail, tokens = require "fail", require "kernel.tokens"
 local TYPES = require "kernel.parameters".TYPES
 local closing = tokens.closing
 
@@ -75,13 +75,14 @@ local function reason(list)
     return found and list[found]
 end
 
--- The token that asks for memory of the device's heap; nil: none does.
-local function heap(list)
+-- An error where the text asks for memory of the device's heap. line(i): that of a place.
+local function refuse_heap(list, what, line)
     for i, t in ipairs(list) do
         local called = (list[i + 1] or {}).text == "("
         if t.kind == "word" and (t.text == "new" or t.text == "delete" or
             (called and (t.text == "malloc" or t.text == "free"))) then
-            return t
+            fail("%s: '%s' (line %d): kernels have no heap here; pass a tensor for the memory",
+                what, t.text, line(t.at))
         end
     end
 end
@@ -93,4 +94,4 @@ local function uses_half(list)
     return false
 end
 
-return { heap = heap, reason = reason, uses_half = uses_half }
+return { refuse_heap = refuse_heap, reason = reason, uses_half = uses_half }

@@ -2,8 +2,8 @@
 -- Computes the tree of a formula (parse.lua) by ops on tensors, so that it runs on every device,
 -- has a derivative, and can be fused. Values are tensors, or Lua's numbers and booleans where no
 -- tensor takes part. As in C, integers narrower than i32 and truth values become i32 in arithmetic,
--- integers divide toward 0, comparisons are 0 or 1, and functions of integers, and integers beside a
--- literal such as 0.1, are in double. Unlike in C, a literal takes the type of the floats that it
+-- integers divide toward 0, comparisons are 0 or 1, and functions of integers, and integers beside
+-- a literal such as 0.1, are in double. Unlike in C, a literal takes the type of the floats that it
 -- meets: in x * 0.1 of an f32 x all is f32.
 local require = ...
 local gpush, types = require "gpush", require "kernel.types"

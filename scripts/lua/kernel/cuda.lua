@@ -419,7 +419,9 @@ local VARIABLES <const> = 64
 local function new_module(text, what, check, at)
     local list = lexer.tokens(text)
     local reason = dialect.reason(list)
-    dialect.refuse_heap(list, what, function(i) return (at.line or 1) + lexer.line_of(text, i) - 1 end)
+    dialect.refuse_heap(list, what, function(i)
+        return (at.line or 1) + lexer.line_of(text, i) - 1
+    end)
     local module = { source = text, what = what, file = at.file, line = at.line, check = check,
         before = #(at.before or ""), reason = reason, half = dialect.uses_half(list), read = {},
         built = {}, values = {}, kernels = {}, shared = 0 }

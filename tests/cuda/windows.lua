@@ -67,6 +67,66 @@ same(function(a)
     return leaf.grad
 end, { randn(4, 3, 8, 8), randn(1, 3, 4, 4) }, 1e-6, "avg_pool2d's gradient of an expanded one")
 
+-- The gradient of max pooling sums, in the cpu's order, over the windows that an input is in: of
+-- four inputs at a time, of one, and where windows have gaps or arrays other layouts. Elements are
+-- equal, and windows overlap, often.
+local windows = { { 2 }, { 3, 2, 1 }, { 3, 1, 1 }, { 2, 3 }, { { 2, 5 }, { 1, 3 }, { 1, 2 } },
+    { 3, 2, 1, 2 }, { { 1, 2 }, 1, 0, { 1, 3 } }, { 3, 2, 0, 1, true }, { { 8, 7 }, 1, { 3, 3 } } }
+local layouts = {
+    ["adjacent"] = function(g) return g end,
+    ["transposed"] = function(g) return g:transpose(3, 4):contiguous():transpose(3, 4) end,
+    ["channels last"] = function(g)
+        return g:permute(1, 3, 4, 2):contiguous():permute(1, 4, 2, 3)
+    end,
+    ["expanded"] = function(g) return g["1:1, 1:1, 1:1, 1:1"]:expand(g.shape) end,
+    ["of planes apart"] = function(g) return cat({ g, g }, 2):narrow(2, 1, g.shape[2]) end,
+}
+local function grad_of(op, k)
+    return function(a)
+        local leaf = a[1]:detach():requires_grad_()
+        op(leaf, table.unpack(k)):backward(a[2])
+        return leaf.grad
+    end
+end
+for _, dtype in ipairs { "f32", "f64", "f16", "bf16" } do
+    for number, k in ipairs(windows) do
+        for _, size in ipairs { 12, 13 } do
+            local x = randint(1, 5, { 2, 3, 9, size }):to(dtype)
+            x[1][2][3][4] = 0 / 0
+            local g = randn(max_pool2d(x, table.unpack(k)).shape):to(dtype)
+            for name, layout in pairs(layouts) do
+                if dtype == "f32" or name == "adjacent" then
+                    same(grad_of(max_pool2d, k), { x, layout(g) }, 0,
+                        ("%s max_pool2d's gradient, windows %d of %d columns, %s"):format(dtype,
+                            number, size, name))
+                end
+            end
+        end
+    end
+    for size = 30, 32 do
+        local x = randint(1, 5, { 2, 3, size }):to(dtype)
+        for _, k in ipairs { { 2 }, { 3, 1, 1 }, { 5, 3, 2 }, { 3, 2, 1, 2 } } do
+            local g = randn(max_pool1d(x, table.unpack(k)).shape):to(dtype)
+            same(grad_of(max_pool1d, k), { x, g }, 0,
+                ("%s max_pool1d's gradient, %d, %d of %d"):format(dtype, k[1], k[2] or 2, size))
+        end
+    end
+end
+local _, at = max_pool2d(randn(1, 2, 8, 8), 3, 1, { return_indices = true })
+for name, places in pairs { ["i32"] = at:to "i32",
+    ["not adjacent"] = at:repeat_interleave(2, 4)["..., 1:-1:2"] } do
+    same(function(a) return max_pool2d_grad(a[1], a[2], { 1, 2, 8, 8 }, 3, 1) end,
+        { randn(1, 2, 6, 6), places }, 0, "indices that are " .. name)
+end
+for _, far in ipairs { 0, 65, math.mininteger, math.maxinteger, 64 } do
+    local wrong = at:clone()
+    wrong[1][2][2][3] = far
+    t.error(function() max_pool2d_grad(ones(1, 2, 6, 6):to "cuda", wrong:to "cuda", { 1, 2, 8, 8 },
+        3, 1):tolist() end, far == 64 and "index 64 is outside the window of output 9"
+            or ("index %d is outside the image's plane of 64"):format(far):gsub("%-", "%%-"),
+        "index " .. far)
+end
+
 local rows = randn(4, 5, 6)
 for _, dim in ipairs { 1, 2, 3 } do
     same(function(a) return a[1]:repeat_interleave(3, dim) end, { rows }, 0,

@@ -28,6 +28,12 @@ for _, dtype in ipairs {"f32", "f64", "f16"} do -- without indices, which has it
 end
 t.is(list(g.avg_pool1d(g.tensor {{1.0, inf, 2.0, nan}}, 2))[1], inf, "inf in a mean")
 
+-- An empty window, which PyTorch also makes of these, has no element that its gradient goes to.
+local one = g.ones(1, 1, 1, 1):requires_grad_()
+y = g.max_pool2d(one, 2, {stride = 2, padding = 1, dilation = 3, ceil_mode = true})
+y:sum():backward()
+t.is({y:item(), one.grad:item()}, {-inf, 0}, "an empty window")
+
 -- Rows longer than a vector, for each stride; the reference is a loop.
 for _, dtype in ipairs {"f32", "f64", "bf16"} do
     for stride = 1, 3 do

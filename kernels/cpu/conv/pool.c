@@ -197,7 +197,7 @@ static bool pool(const gp_call *c, pool_job *r) {
 static bool largest(const gp_call *c, int rank) {
     pool_job r = {.x = gp_in(c, 0)};
     gp_shape x = gp_array_shape(r.x);
-    return gp_pool_read_max(c, &x, rank, &r.p) && pool(c, &r);
+    return gp_pool_read_max(c, &x, rank, 1, &r.p) && pool(c, &r);
 }
 bool CPU(max_pool1d)(const gp_call *c) { return largest(c, 1); }
 bool CPU(max_pool2d)(const gp_call *c) { return largest(c, 2); }

@@ -24,28 +24,39 @@ typedef struct pool_grad_job {
 #define t f64
 #include "kernels/cpu/conv/pool_grad.inc"
 
-/* False where an index is outside the plane. */
-static bool check(pool_grad_job *r, const int64_t *at, int64_t n) {
+/* Whether an index, outside the plane, is that of output o in row y because its window is empty, as
+ * dilation and ceil_mode may make it. */
+static bool of_none(const gp_pool *p, int64_t index, int64_t y, int64_t o) {
+    gp_window rows = gp_pool_window(p, 1, y), cols = gp_pool_window(p, 2, o);
+    return index == 0 && (rows.first >= rows.last || cols.first >= cols.last);
+}
+
+/* False where an index of row y is outside the plane. An empty window's gradient goes nowhere: it
+ * becomes 0, for the first element. */
+static bool check(pool_grad_job *r, int64_t y, char *g, int64_t *at, int64_t n) {
     int64_t most = r->p.in[1] * r->p.in[2];
-    for (int64_t o = 0; o < n; o++)
-        if (at[o] < 1 || at[o] > most) {
+    for (int64_t o = 0; o < n; o++) {
+        if (at[o] >= 1 && at[o] <= most) continue;
+        if (!of_none(&r->p, at[o], y, o)) {
             r->bad = at[o];
             r->outside = true;
             return false;
         }
+        memset(g + o * r->size, 0, (size_t)r->size);
+        at[o] = 1;
+    }
     return true;
 }
 
 /* Adds row y of g at the indices that forward returned; they come from the user, so they are
  * checked first. */
-static void by_indices(pool_grad_job *r, int64_t plane, int64_t y, const void *g, int64_t *at,
-                       void *to) {
+static void by_indices(pool_grad_job *r, int64_t plane, int64_t y, char *g, int64_t *at, void *to) {
     int64_t n = r->p.out[2];
     gp_load_fn((gp_dtype)r->indices->dtype,
                GP_CT_i64)(at, gp_plane_at(&r->at, plane) + y * r->at.row, r->at.col, n);
-    if (!check(r, at, n)) return;
-    if (r->ct == GP_CT_f32) scatter_f32(g, at, n, to);
-    else scatter_f64(g, at, n, to);
+    if (!check(r, y, g, at, n)) return;
+    if (r->ct == GP_CT_f32) scatter_f32((const float *)g, at, n, to);
+    else scatter_f64((const double *)g, at, n, to);
 }
 
 /* Distributes row y of g among the elements of its windows. */
@@ -122,11 +133,12 @@ static bool adaptive(const gp_call *c, pool_grad_job *r, const gp_shape *size, i
            spread(c, r);
 }
 
-/* The windows do not matter: the indices suffice. */
+/* The indices suffice; windows that are given tell which of them are empty. */
 static bool largest(const gp_call *c, int rank) {
     pool_grad_job r = {.g = gp_in(c, 0), .indices = gp_in(c, 1)};
     gp_shape size = gp_ints_shape(c, 2);
     if (gp_out(c, 0)->numel == 0) return true;
+    if (gp_given(c, 3)) return gp_pool_read_max(c, &size, rank, 3, &r.p) && spread(c, &r);
     return adaptive(c, &r, &size, rank);
 }
 bool CPU(max_pool1d_grad)(const gp_call *c) { return largest(c, 1); }

@@ -174,7 +174,7 @@ static bool either(const gp_call *c, const gp_pool *k, bool average) {
 static bool largest(const gp_call *c, int rank) {
     gp_shape x = gp_array_shape(gp_in(c, 0));
     gp_pool p;
-    return gp_pool_read_max(c, &x, rank, &p) && either(c, &p, false);
+    return gp_pool_read_max(c, &x, rank, 1, &p) && either(c, &p, false);
 }
 GP_C bool CUDA(max_pool1d)(const gp_call *c) { return largest(c, 1); }
 GP_C bool CUDA(max_pool2d)(const gp_call *c) { return largest(c, 2); }

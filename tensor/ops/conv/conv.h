@@ -36,8 +36,8 @@ typedef struct gp_pool {
 } gp_pool;
 
 /* These read calls on images of shape x; false with a message where the arguments do not match. Max
- * pooling: kernel_size, stride, padding, dilation and ceil_mode in arguments 1 to 5. */
-bool gp_pool_read_max(const gp_call *c, const gp_shape *x, int rank, gp_pool *p);
+ * pooling: kernel_size, stride, padding, dilation and ceil_mode in arguments from `first`. */
+bool gp_pool_read_max(const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p);
 /* Average pooling: kernel_size, stride, padding, ceil_mode, count_include_pad and divisor_override
  * in arguments from `first`. */
 bool gp_pool_read_avg(const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p);

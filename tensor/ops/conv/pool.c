@@ -53,10 +53,10 @@ static bool count_windows(const gp_call *c, bool ceil_mode, gp_pool *p) {
                            gp_shape_text(&kernel, a, sizeof a), gp_shape_text(&size, b, sizeof b));
 }
 
-bool gp_pool_read_max(const gp_call *c, const gp_shape *x, int rank, gp_pool *p) {
-    return pool_dims(c, x, rank, p) && windows(c, 1, p) &&
-           gp_spatial_ints(c, 4, "dilation", rank, 1, 1, p->dilation) &&
-           count_windows(c, c->arg[5].i, p);
+bool gp_pool_read_max(const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p) {
+    return pool_dims(c, x, rank, p) && windows(c, first, p) &&
+           gp_spatial_ints(c, first + 3, "dilation", rank, 1, 1, p->dilation) &&
+           count_windows(c, c->arg[first + 4].i, p);
 }
 
 bool gp_pool_read_avg(const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p) {
@@ -118,7 +118,7 @@ static bool is_float(const gp_call *c, const char *name) {
 static bool max_rule(gp_call *c, gp_meta *m, int rank) {
     gp_pool p;
     gp_shape x = gp_tensor_shape(c->arg[0].t);
-    return is_float(c, "x") && gp_pool_read_max(c, &x, rank, &p) &&
+    return is_float(c, "x") && gp_pool_read_max(c, &x, rank, 1, &p) &&
            pool_output(c, m, &p, c->arg[6].i);
 }
 bool infer_max_pool1d(gp_call *c, gp_meta *m) { return max_rule(c, m, 1); }
@@ -162,7 +162,8 @@ static bool grad_output(gp_call *c, gp_meta *m, const gp_shape *size, const gp_s
                    gp_shape_text(want, b, sizeof b));
 }
 
-/* Arguments: grad, indices, size. */
+/* Arguments: grad, indices, size, and, where the windows are known, max_pool's from kernel_size on.
+ */
 static bool max_grad_rule(gp_call *c, gp_meta *m, int rank) {
     gp_shape size, grad = gp_tensor_shape(c->arg[0].t), at = gp_tensor_shape(c->arg[1].t);
     gp_pool p;
@@ -175,8 +176,12 @@ static bool max_grad_rule(gp_call *c, gp_meta *m, int rank) {
                        c->op->name, gp_shape_text(&grad, a, sizeof a),
                        gp_shape_text(&at, b, sizeof b));
     gp_shape want = size;
-    for (int d = 0; d < rank && grad.ndim == size.ndim; d++)
-        want.dim[size.ndim - 1 - d] = grad.dim[size.ndim - 1 - d];
+    if (gp_given(c, 3)) {
+        if (!gp_pool_read_max(c, &size, rank, 3, &p)) return false;
+        want = pooled(&size, &p);
+    } else
+        for (int d = 0; d < rank && grad.ndim == size.ndim; d++)
+            want.dim[size.ndim - 1 - d] = grad.dim[size.ndim - 1 - d];
     return grad_output(c, m, &size, &want);
 }
 bool infer_max_pool1d_grad(gp_call *c, gp_meta *m) { return max_grad_rule(c, m, 1); }
@@ -220,7 +225,8 @@ static bool max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
     gp_tensor *out[GP_MAX_OUT] = {NULL};
     const gp_shape *s = gp_in_shape(v, 0);
     if (!gp_do_all(v, out, again, "taaaaab", v->x[0], 1, 2, 3, 4, 5, 1)) return false;
-    return (v->dx[0] = gp_do(v, grad, "ttv", v->g[0], out[1], s->dim, s->ndim)) != NULL;
+    v->dx[0] = gp_do(v, grad, "ttvaaaaa", v->g[0], out[1], s->dim, s->ndim, 1, 2, 3, 4, 5);
+    return !v->failed;
 }
 static bool max_pool1d(gp_vjp *v) { return max_pool(v, GP_OP(max_pool1d), GP_OP(max_pool1d_grad)); }
 static bool max_pool2d(gp_vjp *v) { return max_pool(v, GP_OP(max_pool2d), GP_OP(max_pool2d_grad)); }

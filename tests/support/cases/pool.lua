@@ -117,19 +117,29 @@ for rank = 1, 2 do
     end}
     C[name .. "_grad"] = {types = FLOATS, run = function(c)
         local _, a = c.x(xs)
-        local k = REGULAR[4]
-        local _, at = largest(k, rank, a)
-        local dy, b = c.x(at.shape)
-        local want = zeros(xs)
-        A.each(at.shape, function(o)
-            local flat, pos = get(at, o) - 1, {o[1], o[2]}
-            for d = rank, 1, -1 do pos[2 + d], flat = flat % SIZE[d] + 1, flat // SIZE[d] end
-            add(want, pos, get(b, o))
-        end)
-        c.check(g[name .. "_grad"](dy, c.put(at, "i64"), xs), want, nil, tolerance(c))
-        local outside = build(at.shape, function() return 99 end)
-        c.refuses(function() return g[name .. "_grad"](dy, c.put(outside, "i64"), xs):tolist() end,
-            name .. "_grad: index 99")
+        for _, k in ipairs(REGULAR) do
+            local _, at = largest(k, rank, a)
+            local dy, b = c.x(at.shape)
+            local want, windows = zeros(xs), {head(k.kernel, rank), argument(k.stride, rank) or
+                head(k.kernel, rank), argument(k.pad, rank) or 0, argument(k.dilation, rank) or 1,
+                k.ceil or false}
+            A.each(at.shape, function(o)
+                local flat, pos = get(at, o) - 1, {o[1], o[2]}
+                for d = rank, 1, -1 do pos[2 + d], flat = flat % SIZE[d] + 1, flat // SIZE[d] end
+                add(want, pos, get(b, o))
+            end)
+            local function grad(...) return g[name .. "_grad"](dy, ...) end
+            c.check(grad(c.put(at, "i64"), xs), want, nil, tolerance(c))
+            c.check(grad(c.put(at, "i64"), xs, table.unpack(windows)), want, nil, tolerance(c),
+                "with its windows")
+            local outside = c.put(build(at.shape, function() return 99 end), "i64")
+            for _, with in ipairs {{}, windows} do
+                c.refuses(function() return grad(outside, xs, table.unpack(with)):tolist() end,
+                    name .. "_grad: index 99 is outside the image's plane")
+            end
+            c.refuses(function() return grad(outside, xs, head(SIZE, rank)) end,
+                name .. "_grad: argument 'grad' is")
+        end
     end}
 
     -- The divisor of the mean.

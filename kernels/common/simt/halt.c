@@ -47,8 +47,16 @@ __attribute__((noreturn, used)) static void leave_kernel(void) {
     gp_fibers_fail(gp_fibers_mine(), "interrupted");
 }
 
-/* Whether the handler's thread was in a kernel, which it then leaves for the function `to`. The
- * stack begins again: a fault may have found it full, in a function that the kernel calls, too. */
+/* Where the stack goes on that was in use down to sp: below what a function may use beyond it; of a
+ * full one near its top, though not where the functions are that have called the kernel. */
+static uintptr_t stack_from(const gp_fiber *f, uintptr_t sp, bool full) {
+    enum { RED_ZONE = 128, CALLERS = 16384 };
+    uintptr_t top = (uintptr_t)f->stack + GP_STACK - GUARD;
+    return (full ? top - CALLERS : sp - RED_ZONE) & ~(uintptr_t)15;
+}
+
+/* Whether the handler's thread was in a kernel, which it then leaves for the function `to`; full:
+ * its stack is, which a function may have found that the kernel calls. */
 static bool leave(gp_runner *r, ucontext_t *context, void (*to)(void), bool full) {
 #if defined(__SANITIZE_THREAD__) /* which gives handlers a copy of the context */
     return (void)context, (void)to, (void)full, !r;
@@ -63,13 +71,13 @@ static bool leave(gp_runner *r, ucontext_t *context, void (*to)(void), bool full
 #if !defined(__SANITIZE_THREAD__)
     const gp_simt_module *m = r->launch->kernel->module;
     if (!r->f.current || (at - (uintptr_t)m->base >= m->symbols.end && !full)) return false;
-    uintptr_t top = (uintptr_t)r->f.current->stack + GP_STACK - GUARD;
     r->left_at = (const void *)at;
 #if defined(__x86_64__)
-    reg[REG_RSP] = (greg_t)(top & ~(uintptr_t)15) - 8; /* as after a call */
+    uintptr_t sp = stack_from(r->f.current, (uintptr_t)reg[REG_RSP], full);
+    reg[REG_RSP] = (greg_t)sp - 8; /* as after a call */
     reg[REG_RIP] = (greg_t)(uintptr_t)to;
 #elif defined(__aarch64__)
-    context->uc_mcontext.sp = top & ~(uint64_t)15;
+    context->uc_mcontext.sp = stack_from(r->f.current, context->uc_mcontext.sp, full);
     context->uc_mcontext.pc = (uintptr_t)to;
 #else
     return false;

@@ -117,7 +117,7 @@ static bool in_guard(const gp_fiber *f, const void *p) {
 static void on_fault(int sig, siginfo_t *info, void *context) {
     gp_runner *r = (gp_runner *)gp_fibers_mine();
     int i = 0;
-    while (faults[i] != sig) i++;
+    while (i < FAULTS - 1 && faults[i] != sig) i++;
     bool runs = info->si_code > 0 && r && r->halt && r->halt->running && r->f.current;
     bool full = runs && sig != SIGFPE && in_guard(r->f.current, info->si_addr);
     if (runs && leave(r, context, leave_fault, full)) {

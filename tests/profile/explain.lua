@@ -86,7 +86,7 @@ for name, label in read "/profile/replay/cause.def":gmatch '\nCAUSE%((%w+), +"([
     t.is(sync.explain(label, nil, { print = false }).card, name, label)
     t.ok(pcall(sync.explain, name, nil, { print = false, run = false }), name)
 end
-t.is(causes, 12, "all causes were read")
+t.is(causes, 13, "all causes were read")
 t.ok(explain("the loader", "sim", { print = false }).text:find "DataLoader's num_workers",
     "with what to do, also in PyTorch")
 t.error(function() explain "nonsense" end, "sync.explain: no cause 'nonsense'; there are item, ",

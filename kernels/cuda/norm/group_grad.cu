@@ -23,6 +23,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
     for (int64_t i = threadIdx.x; i < many; i += GP_THREADS) x.join(in_f64(from[i]).x);
     x = gp_join_block(x);
     double n = (double)r.k.n, scale = 1 / sqrt(x.m2 / n + r.k.eps);
+    double slope = r.k.n > 1 ? scale : 0; /* one alone is its own mean: without what rounding leaves */
     gp_sums<double, 2> v = {};
     for (int64_t i = threadIdx.x; i < many; i += GP_THREADS) {
         gp_norm_sums<double> s = in_f64(from[i]);
@@ -35,8 +36,8 @@ static __global__ void __launch_bounds__(GP_THREADS)
     }
     v = gp_join_block(v);
     for (int64_t i = threadIdx.x; i < r.k.a_row; i += GP_THREADS)
-        to[i] = gp_linear{x.mean, -scale * scale * (v.v[1] / n), scale * weight(first + i),
-                          -scale * (v.v[0] / n)};
+        to[i] = gp_linear{x.mean, -slope * scale * (v.v[1] / n), slope * weight(first + i),
+                          -slope * (v.v[0] / n)};
 }
 
 struct group_join {

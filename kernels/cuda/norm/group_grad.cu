@@ -23,7 +23,7 @@ static __global__ void __launch_bounds__(GP_THREADS)
     for (int64_t i = threadIdx.x; i < many; i += GP_THREADS) x.join(in_f64(from[i]).x);
     x = gp_join_block(x);
     double n = (double)r.k.n, scale = 1 / sqrt(x.m2 / n + r.k.eps);
-    double slope = r.k.n > 1 ? scale : 0; /* one alone is its own mean: without what rounding leaves */
+    double slope = r.k.n > 1 ? scale : 0; /* one element is its own mean: no rounding is left */
     gp_sums<double, 2> v = {};
     for (int64_t i = threadIdx.x; i < many; i += GP_THREADS) {
         gp_norm_sums<double> s = in_f64(from[i]);

@@ -113,6 +113,7 @@ LIKE = {"aten::_local_scalar_dense": "aten::item", "aten::nonzero_numpy": "aten:
         "hipFree": "cudaFree"}
 # Rows without a line of PyTorch to run: calls of the runtime, and what is nothing to change.
 NONE = {"", "cudaMemcpy", "cudaMemcpyAsync", "hipMemcpyWithStream", "first use", "profiler", "full queue",
+        *(f"{api}{of}Query, polled" for api in ("cuda", "hip") for of in ("Event", "Stream")),
         "copy of a number",  # as aten::item, of another profiler's trace
         "gloo", "mpi", "ucc",  # several processes
         "aten::cudnn_convolution", "aten::convolution_backward", "aten::miopen_convolution"}

@@ -136,10 +136,16 @@ local commands = {
     { "^%?+%s*([%w_.]+)$", "help %q" }, { "^([%w_.]+)%s*%?+$", "help %q" },
 }
 
+local ALONE <const> = { ls = true, pwd = true, date = true, hostname = true, whoami = true,
+    env = true, nproc = true, df = true, ps = true }
+
 local function command(line, value, before)
     for _, c in ipairs(commands) do
         local found = line:match(c[1])
-        if found and not (line:find "^!" and line:find "[=&|]") then
+        -- !c, !c || b and !x == y are C's, but for a command that has no argument
+        local of_c = line:find "^[%w_%s=]*!" and (found:find "[=&|]" or
+            (line:find "=" and not found:find "[%s/]" and not ALONE[found]))
+        if found and not of_c then
             local code = c[2]:find "%%s" and (foreign.line(found, value, before) or found)
                 :gsub("%s+%-%- .*$", "") or found:gsub("^torch%.", "")
             return c[2]:find "%%" and c[2]:format(code) or c[2]

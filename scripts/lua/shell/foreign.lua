@@ -143,7 +143,7 @@ local function command(line, value, before)
     for _, c in ipairs(commands) do
         local found = line:match(c[1])
         -- !c, !c || b and !x == y are C's, but for a command that has no argument
-        local of_c = line:find "^[%w_%s=]*!" and (found:find "[=&|]" or
+        local of_c = found and line:find "^[%w_%s=]*!" and (found:find "[=&|]" or
             (line:find "=" and not found:find "[%s/]" and not ALONE[found]))
         if found and not of_c then
             local code = c[2]:find "%%s" and (foreign.line(found, value, before) or found)

@@ -104,7 +104,8 @@ local cheats = {
         return list[1].grad:norm() end\n" .. clean },
     { "gradients that are not clipped", step(body:gsub("local norm = [^\n]*\n", "")) },
     { "a copy that has not come", step("if state.p ~= nil then state.q = state.p:item() end\n" ..
-        body .. "state.p = loss:detach():to('cpu', {non_blocking = true})\n") },
+        body .. "state.p = loss:detach():to('cpu', {non_blocking = true})\n"),
+        tries = 5 }, -- where it has come in each step, by chance, the program is right
     { "labels used as a mailbox", step(body .. "labels:copy_(logits:detach():argmax(2), \z
         {non_blocking = true})\nstate.q = labels[1]:item()\n") },
     { "losses that are sorted", step(body .. "state.l = state.l or {}\nstate.l[#state.l + 1] = \z
@@ -145,7 +146,10 @@ local cheats = {
 }
 for _, cheat in ipairs(cheats) do
     assert(io.open(file, "w")):write(cheat[2]):close()
-    out, ok = lab("--check " .. file)
+    for _ = 1, cheat.tries or 1 do
+        out, ok = lab("--check " .. file)
+        if not ok then break end
+    end
     t.ok(not ok and not out:find "passed" and not out:find "traceback", "refused: " .. cheat[1],
         out)
 end

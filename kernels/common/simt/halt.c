@@ -49,7 +49,7 @@ __attribute__((noreturn, used)) static void leave_kernel(void) {
 
 /* Where the stack goes on that was in use down to sp: below what a function may use beyond it; of a
  * full one near its top, though not where the functions are that have called the kernel. */
-static uintptr_t stack_from(const gp_fiber *f, uintptr_t sp, bool full) {
+__attribute__((unused)) static uintptr_t stack_from(const gp_fiber *f, uintptr_t sp, bool full) {
     enum { RED_ZONE = 128, CALLERS = 16384 };
     uintptr_t top = (uintptr_t)f->stack + GP_STACK - GUARD;
     return (full ? top - CALLERS : sp - RED_ZONE) & ~(uintptr_t)15;

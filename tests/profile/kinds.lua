@@ -139,6 +139,9 @@ sim.card = "h200"
 functions "modelled H200, host as measured"
 sim.host = 8e-6
 t.is(timeit(host, { n = 3 }).kind, "modelled H200, host 8 us an op", "the host's time is counted")
+local four = compare({ once = step, more = function() for _ = 1, 4 do step() end end })
+t.ok(not four.more.unclear and four.more.ratio > 3 and four.more.ratio < 5,
+    "four times the work is no unclear ratio", tostring(four))
 local loader = data.Loader({ size = 8, get = function(_, i) return full({ 1 }, i) end },
     { batch = 2 })
 for _ in loader() do step() end

@@ -211,16 +211,16 @@ bool infer_param3(gp_call *c, gp_meta *m) {
                    v->f, gp_dtype_name((gp_dtype)c->compute));
 }
 
-/* Integers are compared exactly, in i64 where one may exceed the tensor's dtype; a number compared
- * with a 16-bit float is rounded as that tensor's values were. */
+/* Integers are compared exactly, in i64 where one may exceed 32 bits; a number compared with a
+ * 16-bit float is rounded as that tensor's values were. */
 bool infer_compare(gp_call *c, gp_meta *m) {
     if (!infer_operands(c, m, 2)) return false;
     gp_dtype dt = (gp_dtype)c->compute;
     for (int i = 0; i < 2; i++) {
         gp_value *v = &c->arg[i];
         bool number = v->kind == GP_NUMBER;
-        if (gp_dtype_kind(dt) == GP_KIND_INT && (number || v->t->a.dtype == GP_i64))
-            c->compute = GP_i64;
+        bool wide = number ? v->i != (int32_t)v->i : v->t->a.dtype == GP_i64;
+        if (gp_dtype_kind(dt) == GP_KIND_INT && wide) c->compute = GP_i64;
         if (!number || !gp_is_float(dt) || gp_dtype_size(dt) != 2) continue;
         uint16_t half;
         gp_scalar_store(dt, &half, gp_value_scalar(v));

@@ -95,6 +95,31 @@ do
     close(y:addcmul(y, y, 0.5), Y:addcmul(Y, Y, 0.5), 3e-5, "addcmul by tiles")
 end
 
+-- Integers of one and two bytes: 16 bytes of a thread at once, what remains, and views that begin
+-- anywhere; a bool's inverse; numbers that the dtype cannot hold.
+for _, dt in ipairs {"u8", "i8", "i16", "bool"} do
+    local x = g.randint(-300, 300, {1003}, {dtype = "i64"}):to {dtype = dt}
+    local y = g.randint(-3, 3, {1003}, {dtype = "i64"}):to {dtype = dt}
+    local n = dt == "bool" and 1 or 7
+    for from = 1, 2 do
+        local a, b = x:narrow(1, from, 1002), y:narrow(1, from, 1002)
+        local A, B = x:to "cuda":narrow(1, from, 1002), y:to "cuda":narrow(1, from, 1002)
+        local what = (" of %s from %d"):format(dt, from)
+        for _, op in ipairs {"add", "mul", "maximum", "bitwise_xor", "lt", "eq", "logical_and"} do
+            close(a[op](a, b), A[op](A, B), 0, op .. what)
+            close(a[op](a, b:select(1, 1)), A[op](A, B:select(1, 1)), 0, op .. " of one" .. what)
+        end
+        for _, op in ipairs {"bitwise_not", "logical_not", "relu"} do
+            if dt ~= "bool" or op ~= "relu" then close(a[op](a), A[op](A), 0, op .. what) end
+        end
+        for _, op in ipairs {"lt", "ge", "ne"} do
+            for _, by in ipairs {n, -1, 300, 1 << 40} do
+                close(a[op](a, by), A[op](A, by), 0, op .. " " .. by .. what)
+            end
+        end
+    end
+end
+
 -- lgamma in f32 against that in f64 on the CPU: zeros, poles, both sides of each branch.
 do
     local x = g.cat {g.linspace(-9, 9, 2000), g.tensor {0.0, -0.0, 1, 2, -1, -2, 1 / 0, -1 / 0,

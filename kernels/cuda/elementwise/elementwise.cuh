@@ -7,7 +7,7 @@
 
 /* ---- vectors ---- */
 
-template <class T, class M> struct gp_in_memory { /* M is T, or the bits of a 16-bit float */
+template <class T, class M> struct gp_in_memory { /* M is T, or the bits of a smaller dtype */
     __device__ static inline T get(M m, int dt) { return m; }
     __device__ static inline M store(T v, int dt) { return v; }
 };
@@ -17,6 +17,16 @@ template <> struct gp_in_memory<float, uint16_t> {
     }
     __device__ static inline uint16_t store(float v, int dt) {
         return dt == GP_f16 ? gp_f32_as_f16(v) : gp_f32_as_bf16(v);
+    }
+};
+template <> struct gp_in_memory<int32_t, uint16_t> { /* i16 */
+    __device__ static inline int32_t get(uint16_t m, int dt) { return (int16_t)m; }
+    __device__ static inline uint16_t store(int32_t v, int dt) { return (uint16_t)v; }
+};
+template <> struct gp_in_memory<int32_t, uint8_t> { /* i8, u8, bool */
+    __device__ static inline int32_t get(uint8_t m, int dt) { return dt == GP_i8 ? (int8_t)m : m; }
+    __device__ static inline uint8_t store(int32_t v, int dt) {
+        return dt == GP_bool ? v != 0 : (uint8_t)v;
     }
 };
 template <class T> struct gp_in_memory<T, uint8_t> { /* a bool, as a result */
@@ -80,8 +90,11 @@ __global__ static void __launch_bounds__(GP_THREADS)
 #pragma unroll
         for (int k = 0; k < F::N; k++) gp_convert_vector<F, M, V>(a, k, m[r][k], u);
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            to.v[j] = gp_in_memory<typename F::T, W>::store(f(u[j]), a.dtype[0]);
+        for (int j = 0; j < V; j++) {
+            typename F::R v = f(u[j]);
+            if (sizeof(M) == 1 && a.lowest) v = (int64_t)v & 1;
+            to.v[j] = gp_in_memory<typename F::T, W>::store(v, a.dtype[0]);
+        }
         *(gp_vector<W, V> *)p[r] = to;
     }
     gp_formula_end<F>(f, a);
@@ -116,7 +129,8 @@ static bool gp_by_vectors(const gp_nest<1 + N> &l, gp_formula_args<N, T> *a, int
 
 /* The remainder after the last vector is computed element by element. */
 template <int N, class T>
-static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, gp_nest<1 + N> n,
+static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f,
+                           typename gp_formula_kernels<N, T>::kernel kernel, gp_nest<1 + N> n,
                            const gp_formula_args<N, T> &a, int size) {
     const int V = 16 / size;
     gp_nest<1 + N> rest = n;
@@ -126,7 +140,6 @@ static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, 
         rest.data[k] += n.dim[0] * V * n.stride[0][k];
         n.stride[0][k] *= V;
     }
-    auto kernel = size == 2 ? f.halves : f.vectors;
     return gp_run_kernel<N, T>(c, kernel, n, a, GP_THREADS * gp_vectors_each(N, size)) &&
            (rest.numel == 0 ||
             gp_run_kernel<N, T>(c, f.elements, rest, a, GP_THREADS * gp_elements_each(N)));
@@ -191,10 +204,12 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
     if (texts && fault && (fault == GP_FAULT_CHANCE || std::is_integral<T>::value))
         a.fault = gp_cuda_fault(c, texts, 3);
     gp_nest<1 + N> n = gp_nest_of<1 + N>(arrays);
-    if (dt == gp_memory_of<T>::dtype && gp_by_vectors<N, T>(n, &a, sizeof(T), to))
-        return gp_run_vectors<N, T>(c, f, n, a, sizeof(T));
-    if (f.halves && (dt == GP_f16 || dt == GP_bf16) && gp_by_vectors<N, T>(n, &a, 2, to))
-        return gp_run_vectors<N, T>(c, f, n, a, 2);
+    /* Vectors need one dtype, which is computed in T. */
+    bool one = dt >= 0 && gp_compute_dtype((gp_dtype)dt) == gp_memory_of<T>::dtype;
+    int size = one ? gp_dtype_sizes[dt] : 0;
+    auto kernel = size == 1 ? f.bytes : size == 2 ? f.halves : f.vectors;
+    if (size && gp_by_vectors<N, T>(n, &a, size, to))
+        return gp_run_vectors<N, T>(c, f, kernel, n, a, size);
     return gp_run_elements<N, T>(c, f, n, a, to, dt == gp_memory_of<T>::dtype);
 }
 
@@ -202,7 +217,8 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
     typedef typename F::T T;
     gp_formula_kernels<F::N, T> f = {};
     f.vectors = gp_vector_kernel<F, T, 16 / sizeof(T), gp_vectors_each(F::N, sizeof(T))>;
-    if constexpr (std::is_same<T, float>::value) f.halves = gp_vector_kernel<F, uint16_t, 8, 1>;
+    if constexpr (sizeof(T) == 4) f.halves = gp_vector_kernel<F, uint16_t, 8, 1>;
+    if constexpr (std::is_same<T, int32_t>::value) f.bytes = gp_vector_kernel<F, uint8_t, 16, 1>;
     f.elements = gp_element_kernel<F, gp_elements_each(F::N)>, f.turned = gp_turned_kernel<F>;
     f.truth = !std::is_same<typename F::R, T>::value;
     return gp_run_formula<F::N, T>(c, f, texts);

@@ -40,8 +40,8 @@ template <class F> using gp_args_of = gp_formula_args<F::N, typename F::T>;
 /* A formula's kernels, of one type whatever the formula, so that one driver serves all. */
 template <int N, class T> struct gp_formula_kernels {
     typedef void (*kernel)(gp_loop<1 + N>, gp_formula_args<N, T>);
-    kernel vectors, halves, elements, turned; /* halves: of 16-bit floats */
-    bool truth;                               /* the result is bool */
+    kernel vectors, halves, bytes, elements, turned; /* halves: of 2 bytes each; bytes: of one */
+    bool truth;                                      /* the result is bool */
 };
 
 #define GP_FORMULA(name, type, result, nin, vars, y)                                               \

@@ -191,6 +191,10 @@ do
         4 * m:numel())
     item("transposed copy u8 10000x10000", function() return bytes:t():contiguous() end,
         2 * m:numel())
+    item("add u8 10000x10000", function() return bytes + bytes end, 3 * m:numel())
+    item("lt(3) of u8 10000x10000", function() return bytes:lt(3) end, 2 * m:numel())
+    local mask = half:gt(0)
+    item("~ of bool 10000x10000", function() return ~mask end, 2 * m:numel())
     local at = randint(1, square[1], square, opt)
     item("gather 10000x10000", function() return m:gather(1, at) end, 16 * m:numel())
     item("var 10000x10000, dim 2", function() return m:var(2) end, 4 * m:numel())

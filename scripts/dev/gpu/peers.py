@@ -161,6 +161,10 @@ def peers_of_odd_shapes():
     item("x * 2 of the transposed, 10000x10000", lambda: m.T * 2)
     item("transposed copy f16 10000x10000", lambda: half.T.contiguous())
     item("transposed copy u8 10000x10000", lambda: small.T.contiguous())
+    mask = half > 0
+    item("add u8 10000x10000", lambda: small + small)
+    item("lt(3) of u8 10000x10000", lambda: small.lt(3))
+    item("~ of bool 10000x10000", lambda: ~mask)
     item("gather 10000x10000", lambda: m.gather(0, at))
     item("var 10000x10000, dim 2", lambda: m.var(1))
 

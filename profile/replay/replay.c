@@ -142,8 +142,8 @@ static bool add_point(gp_replay_timings *r, uint64_t from, uint64_t to) {
 /* The factor on the time of what the host does now. */
 static double host_factor(const pass *p) {
     if (is_free(p->w, gp_host_activity_cause(p->part))) return 0;
-    return p->owner ? gp_whatif_factor(p->w, p->owner) * gp_whatif_growth(p->w, p->owner)
-                    : p->w->host;
+    const gp_rec *op = p->owner;
+    return p->w->host * (op ? gp_whatif_factor(p->w, op) * gp_whatif_growth(p->w, op) : 1);
 }
 
 /* The host goes on to time t of the record. */

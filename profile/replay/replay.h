@@ -43,7 +43,7 @@ typedef struct gp_whatif {
     int nwithout;
     const gp_whatif_scale *scale; /* factors on the time of ops, wherever they ran */
     int nscale;
-    double host;  /* factor on the host's time in which it neither waits nor computes an op; 1 */
+    double host;  /* factor on the host's time outside of waits, ops that it computes included; 1 */
     bool overlap; /* copies between host and device run beside kernels */
     int64_t batch, into; /* ops that have a dim of `batch`, as their shapes say, do into / batch
                             times the work, and so do loaders; 0: none */

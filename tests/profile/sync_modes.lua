@@ -92,6 +92,17 @@ local y = full({ 256, 1024 }, 1, { device = "gpu" }) * 2
 t.is(#y:exp():tolist(), 256, "a wait")
 local new = sync.baseline(path)
 t.is({ #new, new[1] and new[1].why }, { 1, "tolist" }, "one that is not in it is")
+local function waits(n)
+    sync.reset()
+    for _ = 1, n do wait() end
+end
+waits(3)
+sync.baseline(path, { update = true })
+waits(5)
+t.is(#sync.baseline(path), 0, "a line may wait a few times more")
+waits(6)
+local more = sync.baseline(path)
+t.is({ #more, more[1].times, more[1].before }, { 1, 6, 3 }, "but not twice as often")
 t.error(function() sync.baseline "/dev/zero" end,
     "sync.baseline: /dev/zero: expected a file that sync.baseline wrote", "a device has no end")
 t.error(function() sync.baseline(path .. ".none") end,

@@ -78,6 +78,19 @@ t.ok(tostring(list):match "predicted by a replay, not measured", "which says how
 t.is({ p:sync()[1].line, p:sync()[1].saves }, { 12, list[1].saves },
     "the sync report of the profile has it, too")
 t.ok(tostring(p:sync()):find("idle +saves\n") and tostring(p:sync()):find "predicted", "as text")
+t.is({ list.asked, tostring(list):find("those that the script asks for", 1, true) }, { 0 },
+    "which leaves nothing out")
+local asks = g.profile.run(function()
+    for _ = 1, 3 do
+        local y = x:matmul(x)
+        g.synchronize()
+        y:sum():item()
+    end
+end):savings()
+t.is(asks.asked, 3, "waits that are asked for stay")
+t.ok(asks.without_asked <= asks.wall - asks.all, "and both kinds together cost at least as much")
+t.ok(tostring(asks):find "asks for %(synchronize, 3%) stay in that: without both kinds ",
+    "which the text says")
 local quiet = g.profile.run(function() return g.ones(3) + 1 end)
 t.is(tostring(quiet:savings()), "no wait but those that the script asks for \z
     (prof:verdict() has these) is recorded", "none")

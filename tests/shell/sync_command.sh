@@ -32,6 +32,10 @@ mv longer.lua train.lua
 "$gpush" sync --quiet --baseline waits.json ./train.lua >out 2>err
 tap_is "$? $(sed 's/;.*//' err)" $'1 gpush sync: new: ./train.lua:11: branch waited 1 time\ngpush sync: 1 wait is not in waits.json' \
     "a new one fails, and lines that moved do not"
+sed 's/i = 1, 3/i = 1, 30/' train.lua >often.lua && cp waits.json often.json && sed -i 's/train.lua/often.lua/' often.json
+"$gpush" sync --quiet --baseline often.json often.lua >out 2>err
+tap_is "$? $(sed -n 's/;.*//; 1p' err)" "1 gpush sync: more: often.lua:5: item waited 30 times, 3 in the file" \
+    "a line that waits ten times as often fails"
 "$gpush" sync --quiet --baseline=waits.json --update train.lua >out 2>err
 tap_is "$? $(cat err) $(grep -c why waits.json)" "0 gpush sync: wrote waits.json 2" "--update accepts it"
 echo 'os.exit(true)' >>train.lua

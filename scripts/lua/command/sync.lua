@@ -10,7 +10,8 @@ usage: gpush sync [options] script [args]
 Runs the script, then prints on stderr which lines waited for a device, why and for how long.
   --warn           print a line at each wait, as sync.mode = "warn" does
   --error          refuse waits, as sync.mode = "error" does
-  --baseline FILE  fail if there are waits that FILE lacks; write it where there is none
+  --baseline FILE  fail if there are waits that FILE lacks or has half as often;
+                   write it where there is none
   --update         write FILE again
   --budget N       fail if there are more than N waits
   --skip N         nothing counts, and nothing is refused, before the end of an optimizer's Nth step
@@ -26,8 +27,9 @@ local say <const> = command.say
 
 local function describe(row)
     local where = row.file and ("%s:%d"):format(row.file, row.line) or "?"
-    say("new: %s: %s waited %d time%s; %s", where, row.what, row.times,
-        row.times == 1 and "" or "s", row.advice)
+    say("%s: %s: %s waited %d time%s%s; %s", row.before and "more" or "new", where, row.what,
+        row.times, row.times == 1 and "" or "s", row.before and (", %d in the file"):format(
+            row.before) or "", row.advice)
 end
 
 -- Whether the waits are those of the file; writes it where it is to be written.
@@ -43,10 +45,14 @@ local function keeps(path, update)
         say("wrote %s", path)
         return true
     end
-    for _, row in ipairs(new) do describe(row) end
+    local more = false
+    for _, row in ipairs(new) do
+        describe(row)
+        more = more or row.before ~= nil
+    end
     if #new > 0 then
-        say("%d %s not in %s; --update accepts %s", #new, #new == 1 and "wait is" or "waits are",
-            path, #new == 1 and "it" or "them")
+        say("%d %s not in %s%s; --update accepts %s", #new, #new == 1 and "wait is" or "waits are",
+            path, more and ", or half as often" or "", #new == 1 and "it" or "them")
     end
     return #new == 0
 end

@@ -38,6 +38,10 @@ function Savings.__tostring(list)
     end)
     out[#out + 1] = ("without them all: %s instead of %s (predicted by a replay, not measured; %s)")
         :format(fit.left(list.wall, list.all, list.at_most), time(list.wall), list.accuracy)
+    if list.asked > 0 then
+        out[#out + 1] = ("those that the script asks for (synchronize, %d) stay in that: without \z
+            both kinds %s"):format(list.asked, time(list.without_asked))
+    end
     out[#out + 1] = fit.why_more(list)
     out[#out + 1] = list.assumed
     if list.at_most > list.all then out[#out + 1] = fit.PACED end
@@ -60,10 +64,22 @@ function Savings.__tostring(list)
     return table.concat(out, "\n")
 end
 
+-- How many waits the script asks for, and the wall time without these and all others.
+local function asked_for(prof, rank, any)
+    if rank or not any then return 0 end
+    for _, row in ipairs(replay.verdict(prof, rank)) do
+        if row.cause == "synchronize" then
+            return row.times, prof:whatif { without = { "waits", "synchronize" } }.wall_ns
+        end
+    end
+    return 0
+end
+
 local function savings(prof, rank)
     local list, all, at_most = replay.savings(prof, rank)
     list.all, list.at_most, list.wall = all, at_most, last_of(list.ranks).wall
     for _, row in ipairs(list) do row.advice = usage.advice(prof, row, row.what) end
+    list.asked, list.without_asked = asked_for(prof, rank, #list > 0)
     list.accuracy = replay.accuracy(prof, "wait")
     list.kind, list.at_least = prof.kind, prof.at_least
     return setmetatable(list, Savings)

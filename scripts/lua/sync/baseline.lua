@@ -64,6 +64,7 @@ local function is_entry(e)
     return type(e) == "table" and type(e.why) == "string" and type(e.what) == "string"
         and (e.file == nil or type(e.file) == "string") and math.type(e.line) == "integer"
         and (not e.text or type(e.text) == "string")
+        and (e.times == nil or math.type(e.times) == "integer" and e.times > 0)
 end
 
 local function read(path)
@@ -87,14 +88,21 @@ local function read(path)
     return kept.waits
 end
 
--- The file with the waits so far, or those of them that it lacks, as sync.lines() has them.
+-- The file with the waits so far, or those of them that it lacks, as sync.lines() has them, or has
+-- half as often or less: then `before` says how often. A few more or fewer may be of the times:
+-- what has ended already when it is read is no wait.
 local function baseline(path, update)
     if update then return write(path, entries()) end
     local kept, new = read(path), {}
     for _, e in ipairs(entries()) do
-        local known = false
-        for _, k in ipairs(kept) do known = known or same(e, k) end
-        if not known then new[#new + 1] = e.row end
+        local known, before = false, 0
+        for _, k in ipairs(kept) do
+            if same(e, k) then known, before = true, before + (k.times or math.huge) end
+        end
+        if not known or e.times >= 2 * before then
+            new[#new + 1] = e.row
+            e.row.before = known and before or nil
+        end
     end
     return new
 end

@@ -23,8 +23,9 @@ sync.off (see sync.mode, sync.allow)
     In a block, or a function, waits are neither printed nor refused: local _ <close> = sync.off().
     sync.allow does so with a reason.
 sync.baseline (see sync.lines)
-    The waits so far that a file does not list, in the form of sync.lines; with {update = true} it
-    writes them there. Lines are found by their text. gpush sync --baseline does so for a script.
+    The waits so far that a file does not list, or with half their times or less (then `before` has
+    these), in the form of sync.lines; with {update = true} it writes them there. Lines are found by
+    their text. gpush sync --baseline does so for a script.
 sync.explain (see sync.report)
     Why something makes the host wait, and what to write instead: both are run on the device, with
     their times and results. A cause is any word of a warning or a table: "to", "copy: to", "shape".

@@ -32,12 +32,12 @@ end
 t.ok(rows == 4 and worst < 1e-5,
     "svd_live: a row for each size and batch count, with small residuals")
 
-out = lab("seven_tips", "--device cuda --size 8 --steps 3")
+out = lab("seven_tips", "--device cuda --size 4 --steps 2")
 local _, equal = out:gsub("\n  equal true", "")
 t.is(equal, 4, "seven_tips: four pairs that give the same")
 local waits = {}
 for n in out:gmatch " ms%s+(%d+) waits," do waits[#waits + 1] = tonumber(n) end
-t.is(waits, { 0, 0, 3, 0, 3, 1, 3, 0 }, "seven_tips: waits of each pair")
+t.is(waits, { 0, 0, 2, 0, 2, 1, 2, 0 }, "seven_tips: waits of each pair")
 
 local function losses(device)
     local text,

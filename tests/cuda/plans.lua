@@ -6,10 +6,10 @@ local fake = require "fake"
 
 -- As many convolutions as ResNet-50 has, each of another width, forward and both gradients.
 local SHAPES = 68
-local w = randn(16, 16, 3, 3, { device = "cuda", requires_grad = true })
+local w = randn(4, 4, 3, 3, { device = "cuda", requires_grad = true })
 local function convolutions(from, to, by)
     for i = from, to, by do
-        local x = randn(1, 16, 3, 2 + i, { device = "cuda", requires_grad = true })
+        local x = randn(1, 4, 3, 2 + i, { device = "cuda", requires_grad = true })
         conv2d(x, w, nil, 1, 1):sum():backward()
     end
     synchronize()

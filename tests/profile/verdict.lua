@@ -291,6 +291,26 @@ end)
 for _, row in ipairs(p:verdict()) do by[row.cause] = row end
 t.ok(by.kernels.advice:find "which take the least that one does, [%d.]+us each: fewer of them",
     "the least: " .. by.kernels.advice)
+-- By what they are: what makes products cheaper is not said of a sort, nor of what has it already.
+local half = x:half()
+local join = g.fuse(function(a) for _ = 1, 10 do a = a * 2 + 1 end return a end)
+join(x)
+for name, case in pairs {
+    sort = { function() x:sort() end, "are sort: neither autocast nor fuse%(f%) makes these" },
+    f32 = { function() x:matmul(x) end, "convolutions and attention: autocast where" },
+    f16 = { function() half:matmul(half) end, "attention, in 16 bits or fewer already; or a" },
+    elementwise = { function() return x * 2 + 1 end, "ops: fuse%(f%) makes one kernel" },
+    fused = { function() join(x) end, "is fused already: what fuse%(f%) joins is joined" } } do
+    p = g.profile.run({ flops = true }, function() for _ = 1, 10 do case[1]() end end)
+    for _, row in ipairs(p:verdict()) do by[row.cause] = row end
+    t.ok(by.kernels.advice:find(case[2]) and (name == "f32") == (by.kernels.advice:find
+        "autocast where" ~= nil), name .. ": " .. by.kernels.advice)
+end
+for _, row in ipairs(run(function() for _ = 1, 50 do join(small) end end):verdict()) do
+    by[row.cause] = row
+end
+t.ok(by.launches.advice:find "fuse%(f%) made kernels of several ops already; capture", "fused: " ..
+    by.launches.advice)
 g.sim.card, g.sim.host = nil, nil
 
 -- ---- the cpu ----

@@ -339,11 +339,56 @@ static int l_accuracy(lua_State *L) {
     return 1;
 }
 
+/* ---- what kernels are ---- */
+
+static bool is_product(uint8_t family) {
+    return family == GP_FAMILY_product || family == GP_FAMILY_conv ||
+           family == GP_FAMILY_conv_grad || family == GP_FAMILY_attention ||
+           family == GP_FAMILY_attention_grad || family == GP_FAMILY_rnn ||
+           family == GP_FAMILY_rnn_grad;
+}
+
+/* (name of an own record's kernel) -> "product", "elementwise", "fused", "other" */
+static int l_kernel_kind(lua_State *L) {
+    const char *name = luaL_checkstring(L, 1);
+    const gp_op *op = gp_op_find(name);
+    const char *kind = "other";
+    if (!strcmp(name, "fused")) kind = "fused";
+    else if (op && op->ntensors && op->formula) kind = "elementwise";
+    else if (op && is_product(op->cost.family)) kind = "product";
+    lua_pushstring(L, kind);
+    return 1;
+}
+
+/* (prof) -> ns of its products, where their costs are on the record; and of those in 16 bits or
+ * fewer */
+static int l_products(lua_State *L) {
+    const gp_job *job = gp_lua_push_job(L, 0, "profile.verdict");
+    uint64_t all = 0, low = 0;
+    for (int r = 0; r < job->n; r++) {
+        for (int i = 0; i < job->rank[r]->ncommands; i++) {
+            const gp_command *c = &job->rank[r]->command[i];
+            const gp_cost *cost = c->op && c->op->kind == GP_REC_OP ? c->op->cost : NULL;
+            if (!cost || !is_product(cost->family)) continue;
+            all += c->end - c->rec->t0;
+            if (gp_dtype_size((gp_dtype)cost->dtype) <= 2) low += c->end - c->rec->t0;
+        }
+    }
+    lua_pushinteger(L, (lua_Integer)all);
+    return lua_pushinteger(L, (lua_Integer)low), 2;
+}
+
 void gp_lua_set_replay(lua_State *L) {
-    static const luaL_Reg lists[] = {{"savings", l_savings}, {"critical_path", l_critical_path},
-                                     {"idle", l_idle},       {"verdict", l_verdict},
-                                     {"causes", l_causes},   {"accuracy", l_accuracy},
-                                     {"job", l_job},         {NULL, NULL}};
+    static const luaL_Reg lists[] = {{"savings", l_savings},
+                                     {"critical_path", l_critical_path},
+                                     {"idle", l_idle},
+                                     {"verdict", l_verdict},
+                                     {"causes", l_causes},
+                                     {"accuracy", l_accuracy},
+                                     {"job", l_job},
+                                     {"products", l_products},
+                                     {"kernel_kind", l_kernel_kind},
+                                     {NULL, NULL}};
     luaL_newlib(L, lists);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.replay");
 }

@@ -2,7 +2,8 @@
 -- What to do about causes of prof:verdict(), where what is on the record says more than cause.def
 -- has for all.
 local require = ...
-local fit = require "fit"
+local fit, registry = require "fit", require "registry"
+local replay = registry["gpush.replay"]
 local time = fit.time
 
 local M = {}
@@ -168,8 +169,13 @@ local GRAPHS <const> = "launch less: CUDA graphs launch most of the work already
 local COMPILED_LAUNCHES <const> = "launch less: torch.compile made kernels already (triton_…), \z
     mode=\"reduce-overhead\" replays their launches at once, by CUDA graphs; or larger batches"
 
---- What to do about launches of a trace of PyTorch; nil: what cause.def says.
+local FUSED <const> = "launch less: fuse(f) made kernels of several ops already; capture(step) \z
+    replays at once the launches of a step that never waits (with SGD, Adam, AdamW, RMSprop or \z
+    Adagrad); or larger batches"
+
+--- What to do about launches, of gpush's own or of a trace of PyTorch; nil: what cause.def says.
 function M.launches(row, built, prof)
+    if not prof.foreign then return row.name and row.name:find("+", 1, true) and FUSED or nil end
     if row.reads and 2 * row.most >= row.ns then
         return ("%s of it is in %s, which reads a result on the host: no CUDA graph holds that, \z
             and torch.compile joins nothing across it: %s"):format(time(row.most),
@@ -213,14 +219,51 @@ function M.delays(built)
         "torch.compile, which joins kernels, or ") or nil
 end
 
-local PROCESSOR <const> = "the processor ran them here: fuse(f) for elementwise ops, a smaller \z
-    model or input; gpush --card h200 says in modelled times what a card would take"
+-- What to do about kernels of gpush's own by what they are, by shares of their time; nil: not
+-- known. lower: what makes products cheaper.
+local SMALLER <const> = "a smaller model or input"
+local LOWER <const> = ": autocast where they are in f32, to f16, or bf16 from the A100 on (tensor \z
+    cores of a T4 and a V100 take f16 alone)"
+local function own_kinds(prof, lower)
+    local all, by, most = 0, { product = 0, elementwise = 0, fused = 0, other = 0 }, nil
+    for _, row in ipairs(prof:rows { group = "kernel" }) do
+        local ns = row.self_device_time_total
+        if ns > 0 and not row.name:find "^copy %l2%l" then
+            local kind = replay.kernel_kind(row.name)
+            all, by[kind] = all + ns, by[kind] + ns
+            if kind == "other" and not (most and most.ns >= ns) then
+                most = { name = row.name, ns = ns }
+            end
+        end
+    end
+    local known, low = replay.products(prof)
+    local how = { product = known > 0 and 2 * low >= known and ", in 16 bits or fewer already"
+        or lower, elementwise = ": fuse(f) makes one kernel of several",
+        fused = ": what fuse(f) joins is joined",
+        other = ": neither autocast nor fuse(f) makes these cheaper, less data for them does" }
+    local parts, names = {}, { product = "products, convolutions and attention",
+        elementwise = "elementwise ops", fused = "fused already",
+        other = most and fit.safe(most.name) .. (most.ns < by.other and " and others" or "") }
+    for _, kind in ipairs { "product", "elementwise", "fused", "other" } do
+        if all > 0 and 4 * by[kind] >= all then
+            parts[#parts + 1] = ("%s of %s %s %s%s"):format(time(by[kind]), time(all),
+                kind == "fused" and "is" or "are", names[kind], how[kind])
+        end
+    end
+    return parts[1] and table.concat(parts, "; ") .. "; or " .. SMALLER
+end
+
+local PROCESSOR <const> = "the processor ran them here: %s; gpush --card h200 says in modelled \z
+    times what a card would take"
 
 --- What to do about kernels; nil: what cause.def says.
 function M.kernels(row, prof, worth, built)
-    if prof.kind:find("CPU-backed", 1, true) then return PROCESSOR end
+    if prof.kind:find("CPU-backed", 1, true) then
+        return PROCESSOR:format(not prof.foreign and own_kinds(prof, "") or SMALLER)
+    end
     return worth and shortest(prof, built) or small(row, built)
-        or built.torch and worth and M.by_kind(prof) or nil
+        or built.torch and worth and M.by_kind(prof) or not prof.foreign and own_kinds(prof, LOWER)
+        or nil
 end
 
 -- ---- other profilers ----

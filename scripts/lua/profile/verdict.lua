@@ -390,7 +390,7 @@ local function verdict(prof, rank)
         if row.cause == "kernels" then
             row.advice = causes.kernels(row, prof, row.share >= LITTLE, built) or row.advice
         end
-        if row.cause == "launches" and prof.foreign then
+        if row.cause == "launches" then
             row.advice = causes.launches(row, built, prof) or row.advice
         end
         if row.cause == "delays" then

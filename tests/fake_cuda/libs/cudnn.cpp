@@ -27,47 +27,61 @@ struct work {
     double alpha, beta;
     const void *bias = nullptr;
 
-    void tap(std::vector<double> &sum, int64_t image, int64_t f, const int64_t *o, int64_t ch,
-             const int64_t *k) const {
-        int64_t per = w.dim[1], group = f / (w.dim[0] / d.groups), at[3];
-        bool padding = false;
-        for (int i = 0; i < 3; i++) {
-            at[i] = o[i] * d.stride[i] - d.pad[i] + k[i] * d.dilation[i];
-            padding = padding || at[i] < 0 || at[i] >= x.dim[2 + i];
+    // A tensor's elements as the products take them, or zeros for the result's sums.
+    std::vector<double> numbers(const fake_tensor &t, int which, const void *p) const {
+        if (which == result) return std::vector<double>((size_t)(t.dim[0] * t.stride[0]));
+        int64_t n = 1;
+        for (int i = 0; i < 5; i++) n += (t.dim[i] - 1) * t.stride[i];
+        bool tf32 = t.type == CUDNN_DATA_FLOAT && d.math == CUDNN_DEFAULT_MATH;
+        std::vector<double> all((size_t)n);
+        for (int64_t i = 0; i < n; i++) {
+            double v = load(p, i, t.type);
+            all[(size_t)i] = tf32 ? to_tf32(v) : v;
         }
-        if (padding && result != 0) return;
-        auto place = [](const fake_tensor &t, int64_t a, int64_t b, const int64_t *s) {
-            return a * t.stride[0] + b * t.stride[1] + s[0] * t.stride[2] + s[1] * t.stride[3] +
-                   s[2] * t.stride[4];
-        };
-        int64_t ix = place(x, image, group * per + ch, at), iw = place(w, f, ch, k),
-                iy = place(y, image, f, o);
-        auto product = [this](const void *p, int64_t i, const void *q, int64_t j,
-                              cudnnDataType_t t) {
-            double u = load(p, i, t), v = load(q, j, t);
-            bool tf32 = t == CUDNN_DATA_FLOAT && d.math == CUDNN_DEFAULT_MATH;
-            return tf32 ? to_tf32(u) * to_tf32(v) : u * v;
-        };
-        // Padding is zeros that are multiplied, as in an implicit GEMM: a NaN weight gives NaN.
-        if (padding) sum[(size_t)iy] += 0 * load(pw, iw, w.type);
-        else if (result == 0) sum[(size_t)iy] += product(px, ix, pw, iw, x.type);
-        else if (result == 1) sum[(size_t)ix] += product(py, iy, pw, iw, x.type);
-        else sum[(size_t)iw] += product(py, iy, px, ix, x.type);
+        return all;
+    }
+    int64_t place(int i, int64_t o, int64_t k) const {
+        return o * d.stride[i] - d.pad[i] + k * d.dilation[i];
+    }
+    bool outside(int i, int64_t at) const { return at < 0 || at >= x.dim[2 + i]; }
+    // Adds the products of an output (o0, o1, o2): of one image, filter and channel, whose elements
+    // begin at vx, vw and vy.
+    void taps(double *vx, double *vw, double *vy, int64_t o0, int64_t o1, int64_t o2) const {
+        for (int64_t k0 = 0; k0 < w.dim[2]; k0++)
+            for (int64_t k1 = 0; k1 < w.dim[3]; k1++)
+                for (int64_t k2 = 0; k2 < w.dim[4]; k2++) {
+                    int64_t i = place(0, o0, k0), j = place(1, o1, k1), l = place(2, o2, k2);
+                    double *weight = vw + k0 * w.stride[2] + k1 * w.stride[3] + k2 * w.stride[4];
+                    // Padding is zeros that are multiplied, as in an implicit GEMM: a NaN weight
+                    // gives NaN.
+                    bool padding = outside(0, i) || outside(1, j) || outside(2, l);
+                    if (padding && result == 0) *vy += 0 * *weight;
+                    if (padding) continue;
+                    double *from = vx + i * x.stride[2] + j * x.stride[3] + l * x.stride[4];
+                    if (result == 0) *vy += *from * *weight;
+                    else if (result == 1) *from += *vy * *weight;
+                    else *weight += *vy * *from;
+                }
     }
     void operator()() const {
         const fake_tensor &t = result == 0 ? y : result == 1 ? x : w;
-        std::vector<double> sum((size_t)(t.dim[0] * t.stride[0]));
-        int64_t o[3], k[3];
+        std::vector<double> vx = numbers(x, 1, px), vw = numbers(w, 2, pw), vy = numbers(y, 0, py);
+        int64_t per = w.dim[1], filters = w.dim[0] / d.groups;
         for (int64_t image = 0; image < x.dim[0]; image++)
             for (int64_t f = 0; f < w.dim[0]; f++)
-                for (o[0] = 0; o[0] < y.dim[2]; o[0]++)
-                    for (o[1] = 0; o[1] < y.dim[3]; o[1]++)
-                        for (o[2] = 0; o[2] < y.dim[4]; o[2]++)
-                            for (int64_t ch = 0; ch < w.dim[1]; ch++)
-                                for (k[0] = 0; k[0] < w.dim[2]; k[0]++)
-                                    for (k[1] = 0; k[1] < w.dim[3]; k[1]++)
-                                        for (k[2] = 0; k[2] < w.dim[4]; k[2]++)
-                                            tap(sum, image, f, o, ch, k);
+                for (int64_t ch = 0; ch < per; ch++) {
+                    double *at =
+                        vx.data() + image * x.stride[0] + (f / filters * per + ch) * x.stride[1];
+                    double *weight = vw.data() + f * w.stride[0] + ch * w.stride[1];
+                    double *to = vy.data() + image * y.stride[0] + f * y.stride[1];
+                    for (int64_t o0 = 0; o0 < y.dim[2]; o0++)
+                        for (int64_t o1 = 0; o1 < y.dim[3]; o1++)
+                            for (int64_t o2 = 0; o2 < y.dim[4]; o2++)
+                                taps(at, weight,
+                                     to + o0 * y.stride[2] + o1 * y.stride[3] + o2 * y.stride[4],
+                                     o0, o1, o2);
+                }
+        const std::vector<double> &sum = result == 0 ? vy : result == 1 ? vx : vw;
         for (size_t i = 0; i < sum.size(); i++) {
             int64_t channel = (int64_t)i / t.stride[1] % t.dim[1];
             store(out, (int64_t)i, t.type,

@@ -280,7 +280,7 @@ struct run {
         return sum;
     }
     void operator()() const {
-        if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
         for (const op &o : g->ops) {
             std::vector<float> *in[3], out((size_t)o.out.span(), NAN);
             for (int n = 0; n < o.inputs; n++) in[n] = &value(o.in[n]);

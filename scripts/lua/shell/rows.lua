@@ -61,6 +61,7 @@ filter(F, L) = (function() local t = {} for _, v in ipairs(L) do if F(v) then t[
 range(STOP) = (function() local t = {} for i = 0, STOP do t[#t + 1] = i end return t end)()
 range(X, STOP) = (function() local t = {} for i = X, STOP do t[#t + 1] = i end return t end)()
 list(L) = {table.unpack(L)}
+list(V) = V:unbind()
 list|tuple|numpy|torch.positive|torch.Size|np.float32|np.float64|.to_dense|.coalesce(X) = X
 list() = {}
 set(X) = -- Lua has no sets: t[value] = true, and t[value] asks
@@ -200,6 +201,10 @@ torch.randint(LOW, STOP, SIZE, **) = randint(LOW, STOP, SIZE, **)
 torch.randint(STOP, SIZE, **) = randint(0, STOP, SIZE, **)
 torch.randint_like(X, STOP) = randint_like(X, 0, STOP)
 torch.randint_like(X, LOW, STOP) = randint_like(X, LOW, STOP)
+torch.add|.add(X, Y, ALPHA) = X:add(ALPHA * Y)
+torch.sub|.sub(X, Y, ALPHA) = X:sub(ALPHA * Y)
+.add_(X, Y, ALPHA) = X:add_(ALPHA * Y)
+.sub_(X, Y, ALPHA) = X:sub_(ALPHA * Y)
 torch.linspace(A, B, STEPS, **) = linspace(A, B, STEPS, **)
 torch.where|np.nonzero(A) = nonzero(A, {as_tuple = true})
 torch.rsub(A, B) = B - A
@@ -314,6 +319,7 @@ np.mod(X, Y) = X % Y
 np.flip(X, AXIS) = flip(X, AXIS)
 np.flip(X) = (function(t) for i = 1, t.ndim do t = t:flip(i) end return t end)(X)
 np.average(X) = X:mean()
+np.average(X, AXIS) = mean(X, AXIS)
 np.average(X, WEIGHTS) = (X * WEIGHTS):sum() / WEIGHTS:sum()
 np.polyfit(X, Y, DEG) = (linalg.lstsq(vander(X, DEG + 1), Y:unsqueeze(2))):flatten()
 np.digitize(X, BINS) = bucketize(X, BINS, {right = true}) -- bins count from 1

@@ -60,6 +60,7 @@ local function vector(...) return g.tensor({ ... }, { device = "sim" }) end
 
 -- What help says of methods and functions that are no ops: each waits in such a call.
 local functions = {
+    tensor = "tensor({1, 2}, {device = 'sim'})", cpu = "vector(1):cpu()", gpu = "ones(2):gpu()",
     item = "vector(1):item()", tolist = "vector(1):tolist()",
     ["optim.LBFGS"] = "optim.LBFGS({leaf}):step(function() leaf.grad = nil\n\z
         local l = (leaf * leaf):sum()\nl:backward()\nreturn l end)",

@@ -5,6 +5,7 @@ tensor (see zeros, arange, npy, image)
     A tensor of the numbers in nested tables; f32 where one of them has a point, else i64, or bool.
     options: dtype: data type; device: device of the tensor; requires_grad: backward computes a
         gradient for it
+    waits: for the copy to another device than the cpu
     > tensor({{1, 2}, {3, 4}}):sum(1) --> tensor({4, 6}, i64 2 cpu)
 sim (see sim.card, sim.host, sim.measured, timeit)
     The simulated device, and the card that it stands in for: sim.card = 'h200'. Results stay real

@@ -156,8 +156,10 @@ tensor.cuda | x:cuda() (see to, devices)
     x on the first NVIDIA GPU: x:to "cuda". x itself if it is there already.
 gpu | x:gpu() (see to, devices)
     x on the GPU, or on sim where there is none: x:to "gpu". x itself if it is there already.
+    waits: for a copy, unless x is there already
 cpu | x:cpu() (see to, devices)
     x in the host's memory: x:to "cpu". x itself if it is there already.
+    waits: for x and its copy, unless x is there already
     > ones(2, {device = "sim"}):cpu().device --> cpu
 bool | x:bool() (see to)
     x as bool: x:to "bool". x itself if it is already.

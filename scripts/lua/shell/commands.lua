@@ -18,6 +18,15 @@ local function fail(message, ...) shell.fail(message:format(...)) end
 -- Raises the message of text or a file that is no Lua, as the prompt shows it: with line and caret.
 local function no_lua(message) shell.fail(native.explained(message)) end
 
+-- Statements that end in an expression, whose value they then have: nil where they do not.
+local function with_value(text, name, env)
+    for at = #text, 1, -1 do
+        local f = text:byte(at) == 10 and load(text:sub(1, at) .. "return " .. text:sub(at + 1),
+            name, "t", env)
+        if f then return f end
+    end
+end
+
 -- Compiles typed text to a function: an expression, or else statements, with the input's lines. As
 -- at the prompt an expression is not a tail call, so that called functions find its line; timing
 -- must not include that.
@@ -28,7 +37,7 @@ local function compile(text, what, env)
         text .. "\n", name, "t", env or _G)
     if f then return f end
     local g, message = load(text, name, "t", env or _G)
-    return g or no_lua(message)
+    return g or with_value(text, name, env or _G) or no_lua(message)
 end
 
 -- For a traceback, which names a local variable's function by that variable, and this the main

@@ -408,7 +408,7 @@ local function add_strings(out, list, text)
 end
 
 local function command_line(text)
-    local mark, rest = text:match "^(:)(%a*)$"
+    local mark, rest = text:match "^([:%%])(%a*)$"
     if mark then
         local out, commands = results(2), require "shell.commands"
         for _, name in ipairs(commands.names) do out.add(name, commands.list[name].help, rest) end
@@ -432,10 +432,10 @@ end
 -- text up to the cursor -> {from = first byte that is replaced, word, …, help = function(word) ->
 -- line} or nil.
 local function at_cursor(text)
-    if text:find "^[:!]" and not text:find "^::" then
+    if text:find "^[:!%%]" and not text:find "^::" then
         local out = command_line(text)
         if out then return out end
-        text = text:gsub("^:%a*", function(s) return (" "):rep(#s) end)
+        text = text:gsub("^[:%%]%a*", function(s) return (" "):rep(#s) end)
     end
     text = text:gsub("^%?+", function(s) return (" "):rep(#s) end)
     local list = tokens(text)

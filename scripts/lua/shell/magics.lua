@@ -17,7 +17,6 @@ local function answers(text, names)
 end
 answers("!", "pwd ls ll cat less more man mkdir rmdir rm cp mv bash sh sx system")
 answers("the folder stays; name files by their paths", "cd pushd popd dirs dhist bookmark")
-answers("nothing to set: plot draws here", "matplotlib pylab")
 answers("paste the text: it is one block", "paste cpaste")
 answers("nothing is installed from the prompt", "pip conda mamba uv")
 answers("os.getenv reads a variable; set it before gpush starts", "env set_env")
@@ -33,9 +32,12 @@ answers("cells are Lua here; !command runs a program of the system",
 answers("after an error there is :debug", "pdb xmode")
 answers("io.open, or :save of this session, writes a file", "writefile file")
 answers("a semicolon at the end of a line keeps its value from being shown", "capture")
-magics.autoreload = ":reload reads modules again"
-magics.load_ext = "nothing to load: it is all here"
 magics.psearch = 'help "words" searches'
+
+-- What notebooks begin with: nothing is missing without it, so it is no error.
+local needless = { matplotlib = "nothing to set: plot draws here",
+    autoreload = ":reload reads modules again", load_ext = "nothing to load: it is all here" }
+needless.pylab = needless.matplotlib
 
 local own = { bash = true, sh = true, sx = true, system = true } -- run what follows them
 
@@ -52,6 +54,7 @@ end
 return function(text, run, commands)
     local name, rest = text:match "^%%%%?([%a_%d]+)%s*(.-)%s*$"
     local to = magics[name]
+    if needless[name] then return print(("%%%s: %s"):format(name, needless[name])) end
     if not to then shell.fail(("no magic %%%s; :help lists the commands"):format(name)) end
     if to == "!" then
         return shell.command("!" .. (own[name] and rest or name .. " " .. rest))
@@ -59,6 +62,12 @@ return function(text, run, commands)
     if to == "?" or to == "??" then return shell.command(to .. rest) end
     if to:find " " then shell.fail(("%%%s: %s"):format(name, to)) end
     if to == "list" and not rest:find "^%d+$" or to == "help" then rest = "" end
-    if to == "timeit" or to == "prof" or to == "time" then rest = without_options(rest) end
+    if to == "timeit" or to == "prof" or to == "time" then
+        local plain = without_options(rest)
+        if plain ~= rest then
+            print(("%%%s: options are left out; it chooses how many runs there are"):format(name))
+        end
+        rest = plain
+    end
     return run(commands[to].argument == "" and to or to .. " " .. rest)
 end

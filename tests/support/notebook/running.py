@@ -119,5 +119,11 @@ k.run("sync.reset(); s:sum():item(); sync.reset() s:sum():item()")
 out = k.run("sync.report()")[1]
 ok(out[2][0] == "display_data" and out[2][1]["data"]["text/html"].count("<tr>") == 2, "the report of waits, with no wait of our own", out[2])
 ok("&lt;b&gt;" in html("setmetatable({}, {__tostring = function() return 'a  b  c  d\\n<b>  1  2  3' end})"), "text in it is escaped")
+
+# ---- The end ----
+reply = k.run("%matplotlib inline")[0]
+same(reply["status"], "ok", "what notebooks begin with is no error")
+reply = k.run("exit()")[0]
+same((reply["status"], [p["source"] for p in reply["payload"]]), ("ok", ["ask_exit"]), "exit is answered")
 k.end()
 done()

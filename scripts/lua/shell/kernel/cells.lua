@@ -116,8 +116,20 @@ local function page_of(code)
     return page and { source = "page", start = 0, data = { ["text/plain"] = native.utf8(page) } }
 end
 
+-- Answers the cell that runs, which ends the program, and asks the front end to let the kernel go.
+function cells.leave()
+    if not cells.runs then return end
+    cells.runs = false
+    local payload = setmetatable({ { source = "ask_exit", keepkernel = false } }, array)
+    send("execute_reply", { status = "ok", execution_count = count, payload = payload,
+        user_expressions = {} })
+    native.finish()
+end
+
 -- Runs a cell and answers.
 function cells.execute(code, asked)
+    local _ <close> = setmetatable({}, { __close = function() cells.runs = false end })
+    cells.runs = true
     if not asked.silent and asked.store then
         count = count + 1
         cells.inputs[count] = code

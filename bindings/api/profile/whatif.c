@@ -215,14 +215,6 @@ static void release_job(void *owner) {
     kept->job = NULL;
 }
 
-void gp_lua_push_kept(lua_State *L, const char *name) {
-    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, name)) {
-        lua_createtable(L, 0, 1);
-        lua_pushstring(L, "kv"), lua_setfield(L, -2, "__mode");
-        lua_setmetatable(L, -2);
-    }
-}
-
 gp_job *gp_lua_push_job(lua_State *L, int i, const char *what) {
     static const gp_owner_type type = {"gpush.profile.job", release_job};
     const gp_prof *p = gp_lua_check_prof(L, 1);

@@ -110,6 +110,12 @@ for name, topic in pairs(topics) do
     end
 end
 
+local unsaid = {}
+for name in pairs(functions) do
+    if not (topics[name] and topics[name].waits) then unsaid[#unsaid + 1] = name end
+end
+t.is(unsaid, {}, "help says so of each of them")
+
 -- Options: none makes an op wait that does not say so. (A 0-d tensor where a number is expected is
 -- read, whatever the op: docs/waiting.md.)
 local values = { true, false, 0, 1, 2, -1, 0.5, "mean", "none", "sum", "constant", { 1 }, { 0.5 },

@@ -6,7 +6,6 @@
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { KEPT = 1000, BYTES = 1 << 20 }; /* the newest inputs, and bytes of them */
 
@@ -15,12 +14,8 @@ static struct {
     size_t bytes;
     char name[24];
 } inputs = {.oldest = 1};
-static int numbered = -1; /* whether names have numbers; -1: not known yet */
 
-/* Where lines do not come from a terminal, all chunks are "stdin", as in lua(1). */
 static const char *name_of(int n) {
-    if (numbered < 0) numbered = isatty(STDIN_FILENO);
-    if (!numbered) return "=stdin";
     snprintf(inputs.name, sizeof inputs.name, "=stdin[%d]", n);
     return inputs.name;
 }
@@ -51,10 +46,7 @@ static void keep(lua_State *L, int n) {
     lua_settop(L, table - 2);
 }
 
-void gp_input_number(int n) {
-    numbered = true;
-    inputs.n = n - 1;
-}
+void gp_input_number(int n) { inputs.n = n - 1; }
 
 void gp_input_keep(lua_State *L) { keep(L, ++inputs.n); }
 

@@ -94,14 +94,16 @@ input=$'1 + 1\nx = 5\nif x then\nprint "in"\nend\nerror "oh"\n= x, nil\n'
 session=$(printf '%s' "$input" | "$gpush" -i 2>err)
 banner="$("$gpush" -v)  ? for help"
 tap_is "$session" "$banner"$'\n> 2\n> > >> >> in\n> > 5\tnil\n> ' "-i with a pipe"
-tap_is "$(printf 'for i = 1, 2 do\n' | "$gpush" -i 2>&1 >out)" "stdin:1: 'end' expected near <eof>" "the input ends in a block: its message stands"
-tap_is "$(cat err)" $'stdin:1: oh\nstack traceback:\n\t[C]: in function '"'error'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?' "its errors carry no name"
+tap_is "$(printf 'for i = 1, 2 do\n' | "$gpush" -i 2>&1 >out)" "stdin[1]:1: 'end' expected near <eof>" "the input ends in a block: its message stands"
+tap_is "$(cat err)" $'stdin[4]:1: oh\nstack traceback:\n\t[C]: in function '"'error'"$'\n\tstdin[4]:1: in main chunk\n\t[C]: in ?' "its errors carry the number of the input, and no name"
 trace=$(printf '%s\n' 'f = ones(3)' 'function g(a) if a == a then return 1 end end' 'g(f)' 'm = nn.Linear(3, 2)' 'm(ones(7))' |
     "$gpush" -i 2>&1 >/dev/null)
-tap_is "$trace" $'stdin:1: the truth value of a tensor with 3 elements is ambiguous; use :any() or :all(), or ~= nil\n        a is f32 3 cpu
-stack traceback:\n\tstdin:1: in function '"'g'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?
-stdin:1: Linear: linear: x is f32 7 and has 7 features, the weight is f32 2x3 (expected outputs x 7)
-stack traceback:\n\tstdin:1: in main chunk\n\t[C]: in ?' "a line that is a call finds itself in errors; helpers of tensor syntax are left out"
+tap_is "$trace" $'stdin[2]:1: the truth value of a tensor with 3 elements is ambiguous; use :any() or :all(), or ~= nil
+    1 | function g(a) if a == a then return 1 end end
+        a is f32 3 cpu
+stack traceback:\n\tstdin[2]:1: in function '"'g'"$'\n\tstdin[3]:1: in main chunk\n\t[C]: in ?
+stdin[5]:1: Linear: linear: x is f32 7 and has 7 features, the weight is f32 2x3 (expected outputs x 7)
+stack traceback:\n\tstdin[5]:1: in main chunk\n\t[C]: in ?' "a line that is a call finds itself in errors; helpers of tensor syntax are left out"
 cat >deep.lua <<'END'
 local m, n = nn.Linear(2, 2), 30
 function m:forward(x) n = n - 1 if n == 0 then error "deep" end local y = self(x) return y end

@@ -18,14 +18,22 @@ holds() { # TEXT NAME: it prints TEXT somewhere
 }
 
 # Globals that are nil.
-says $'nil\nstdin:1: the global \'float16\' is nil; a dtype is a string: "f16"' "a global that is nil is said, with what it may be" <<<'float16'
-says $'stdin:1: the global \'zeross\' is nil; did you mean zeros?' "once, after the chunk" <<<'for i = 1, 2 do local _ = zeross end'
+says $'nil\nstdin[2]:1: the global \'float16\' is nil; a dtype is a string: "f16"' "a global that is nil is said, with what it may be" <<<'float16'
+says $'stdin[2]:1: the global \'zeross\' is nil; did you mean zeros?' "once, after the chunk" <<<'for i = 1, 2 do local _ = zeross end'
 says nil "rawget asks without a word" <<<'rawget(_G, "x")'
 printf '%s\n' 'local x = zeros(2, {dtype = float16})' 'for i = 1, 3 do if nosuch == nil then end end' >unset.lua
 tap_is "$("$build/gpush" -W unset.lua 2>&1)" $'Lua warning: unset.lua:1: the global \'float16\' is nil; a dtype is a string: "f16"
 Lua warning: unset.lua:2: the global \'nosuch\' is nil' "-W says so of scripts, once a place"
 tap_is "$("$build/gpush" unset.lua 2>&1)" '' "which are silent without it"
 tap_is "$("$build/gpush" -W -e 'warn "@off"' unset.lua 2>&1)" '' "and with warnings off"
+
+# Inputs are numbered: waits of two lines are two, and each line is warned of.
+inputs=$'x = ones(2, {device = "sim"})\n%s\nx:sum():item()\nfor i = 1, 3 do (x * i):sum():item() end\n%s'
+holds $'\n1\t3' "sync.lines has a row for each input" \
+    < <(printf "$inputs" "" 'local l = {} for _, r in ipairs(sync.lines()) do l[r.file] = r.times end print(l["stdin[4]"], l["stdin[5]"])')
+tap_is "$(session 2>&1 < <(printf "$inputs" 'sync.warn = true' "") | grep -o 'stdin.*: item waited')" \
+    $'stdin[4]:1: item waited\nstdin[5]:1: item waited' "and sync.warn warns of each"
+holds '[2] x = 5' ":list shows them" <<<$'x = 5\n:list'
 
 # Values.
 says 42 "an expression is printed" <<<'6 * 7'
@@ -34,12 +42,12 @@ says "" "also after a block, and with spaces after it" <<<$'do local x = 6 end; 
 says 43 "_ is the last value, muted or not" <<<$'6 * 7 ;\n_ + 1'
 says $'1\n2\n3\n3\t2\t1' "_1 _2 _3 are the last three" <<<$'1\n2\n3\n_1, _2, _3'
 says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\ndo local x = 5 end\n_'
-says $'local y ends with this line: without \'local\' it stays\nnil\nstdin:1: the global \'y\' is nil' "a local variable that ends says so" <<<$'local y = 5\ny'
+says $'local y ends with this line: without \'local\' it stays\nnil\nstdin[3]:1: the global \'y\' is nil' "a local variable that ends says so" <<<$'local y = 5\ny'
 says "local f ends with this line: without 'local' it stays" "once" <<<$'local function f() end;\nlocal g = 1'
 says $'5\n6' "not where it was used" <<<$'local y = 5; print(y)\ndo local y = 1 end\nf = function() local y = 6; return y end\nf()'
-says $'load compiles Lua, and \'a/x.npy\' is a file\'s name: npy.load "a/x.npy" reads that\nnil\nstdin:1: the global \'t\' is nil' "load of a file's name" \
+says $'load compiles Lua, and \'a/x.npy\' is a file\'s name: npy.load "a/x.npy" reads that\nnil\nstdin[3]:1: the global \'t\' is nil' "load of a file's name" \
     <<<$'t = load "a/x.npy"\nt'
-says $'nil\nstdin:1: the global \'t\' is nil' "and of any other text that is no Lua" <<<$'t = load "x.y"\nt'
+says $'nil\nstdin[3]:1: the global \'t\' is nil' "and of any other text that is no Lua" <<<$'t = load "x.y"\nt'
 holds 'x = x @ y' "x @= y shows what to write" <<<'x @= y'
 says $'tensor({2.0, 2.0}, f32 2 cpu)' "x @ y is the matrix product" <<<$'x = ones(2, 2); y = ones(2)\nz = x @\ny\nz'
 says '{1, 2, 3, a = "x", ["two words"] = {}}' "a table is readable" <<<'{1, 2, 3, a = "x", ["two words"] = {}}'
@@ -99,7 +107,7 @@ printf '%s\n' 'x = 1' 'x + 1' 'error "no"' 'function f()' '    return 2' 'end' '
 tap_is "$(tail -n +2 saved.lua)" $'x = 1\n_ = x + 1\nfunction f()\n    return 2\nend' ":save keeps what went well"
 says $'2\t2' ":load brings it back" <<<$':load saved.lua\n_, f()'
 printf '%s\n' 'local y = 5; x = y' 'y' 'z = y == nil' ':save locals.lua' | session >/dev/null
-says $'5\tnil\ttrue\nstdin:1: the global \'y\' is nil' "locals end with their chunk there too" <<<$':load locals.lua\nx, y, z'
+says $'5\tnil\ttrue\nstdin[3]:1: the global \'y\' is nil' "locals end with their chunk there too" <<<$':load locals.lua\nx, y, z'
 { for i in {1..250}; do echo "local v$i = $i"; done; echo ':save many.lua'; } | session >/dev/null
 says 7 "and may be many" <<<$':load many.lua\n7'
 echo 'return {value = 1}' >mod.lua
@@ -184,8 +192,8 @@ holds 'in Lua: -- a tensor has no truth: where(cond, a, b)' "nor are two tensors
 tap_is "$(session <<<$'x = randn(4, 4)\nprint(x.T and x.T.shape); print(#x)' | grep -c 'in Lua')" 0 "what raised is no hint"
 meant 'local s = ones(3).shape()' 'x.shape, without brackets'
 meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'
-holds 'stdin:1: x.sum(): call a method with a colon: x:sum()' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
-holds 'stdin:1: opt.step(): call a method with a colon: opt:step()' "of our classes, written in Lua" <<<$'opt = optim.SGD({ones(2)}, 0.1)\nopt.step()'
+holds 'stdin[3]:1: x.sum(): call a method with a colon: x:sum()' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
+holds 'stdin[3]:1: opt.step(): call a method with a colon: opt:step()' "of our classes, written in Lua" <<<$'opt = optim.SGD({ones(2)}, 0.1)\nopt.step()'
 tap_is "$(session <<<$'x = ones(3)\nx:matmul(3)' | grep -c 'with a colon')" 0 "not where the colon is there"
 printf '%s\n' 'local model = nn.Linear(2, 2)' 'for p in model.parameters() do print(p) end' >dotted.lua
 [[ $("$build/gpush" dotted.lua 2>&1) == *'dotted.lua:2: model.parameters(): call a method with a colon: model:parameters()'* ]]
@@ -228,7 +236,7 @@ y := 3|y = 3
 END
 # IPython's magics.
 holds 'x  f32 2 cpu, 8 B' "%who is :who" <<<$'x = ones(2)\n%who'
-holds 'stdin:1: x.sum(): call a method with a colon' "%time runs what follows, with its hints" <<<$'x = ones(2)\n%time x.sum()'
+holds 'stdin[3]:1: x.sum(): call a method with a colon' "%time runs what follows, with its hints" <<<$'x = ones(2)\n%time x.sum()'
 holds $'tensor(2.0, f32 scalar cpu)' "%%time, too" <<<$'x = ones(2)\n%%time x:sum()'
 holds 'median of ' "%timeit times" <<<$'x = ones(2)\n%timeit x @ x'
 holds 'Self CPU' "%prun profiles" <<<$'x = ones(2)\n%prun x:sum()'

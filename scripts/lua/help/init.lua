@@ -60,8 +60,6 @@ local function show_source(f, name)
     end
     put("%s:%d", info.short_src, info.linedefined)
     local text = lines_of(info)
-    -- another chunk from a pipe
-    if not (text[info.linedefined] or ""):find "function" then text = {} end
     for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(plain(text[i])) end
     if #text == 0 then print "(its text is not known)" end
 end

@@ -288,7 +288,6 @@ command("list", "[number]", "the inputs, numbered as in messages: stdin[3] is th
     local inputs, numbers = debug.getregistry()["gpush.inputs"], {}
     for name in next, inputs do numbers[#numbers + 1] = tonumber(name:match "%[(%d+)%]$") end
     table.sort(numbers)
-    if #numbers == 0 then print "input from a pipe is not numbered" end
     if text ~= "" and not inputs[("=stdin[%s]"):format(text)] then
         fail("no kept input is stdin[%s]", text)
     end

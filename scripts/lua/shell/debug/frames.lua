@@ -37,15 +37,10 @@ local function variables(level, f)
     return names, values
 end
 
--- The line that runs, or nil. From a pipe all chunks have one name: a function belongs to the
--- running one if that has a function at the line where it was defined.
+-- The line that runs, or nil.
 local function line_of(info, texts)
     local text = texts[info.source] or source.text(info.source)
     texts[info.source] = text
-    if info.source == "=stdin" and info.what ~= "main"
-        and not (source.line(text, info.linedefined) or ""):find "function" then
-        return
-    end
     local line = source.line(text, info.currentline)
     return line and safe(line:match "^%s*(.-)%s*$"):sub(1, 200)
 end
@@ -90,7 +85,6 @@ end
 
 -- The line that queued what failed, or nil.
 local function queued_line(all, file, n)
-    if file == "stdin" then return end -- from a pipe: of any chunk
     local name = source.text("=" .. file) and "=" .. file or "@" .. file
     for _, frame in ipairs(all) do name = frame.file == file and frame.source or name end
     return source.line(source.text(name), n)

@@ -7,7 +7,7 @@ local A, S = require "audit", require "audit.samples"
 local calls = {
     one_hot = "i{1, 2, 3}", repeat_interleave = "f(2, 3), i{1, 2}, 1", where = "b{true, false}",
     quantile = "f(2, 3), {0.5}, 2", nanquantile = "f(2, 3), {0.5}, 2", to = "f(2, 3), 'cpu'",
-    new_tensor = "f(2, 3), {1, 2}",
+    new_tensor = "f(2, 3), {1, 2}", type_as = "f(2, 3), zeros(2)",
 }
 local function function_of(name)
     local group, short = name:match "^(%l+)[._](.+)$"
@@ -65,6 +65,25 @@ local functions = {
     ["optim.LBFGS"] = "optim.LBFGS({leaf}):step(function() leaf.grad = nil\n\z
         local l = (leaf * leaf):sum()\nl:backward()\nreturn l end)",
     copy_ = "zeros(2):copy_(vector(1, 2))",
+    ["checkpoint.save"] = "checkpoint.save(file, {x = vector(1)})",
+    ["checkpoint.load"] = "checkpoint.save(file, {m = model}), sync.reset(), \z
+        checkpoint.load(file, {m = model})",
+    ["nn.any.cpu"] = "model:deepcopy():cpu()", ["nn.any.gpu"] = "nn.Linear(2, 2):gpu()",
+    ["nn.any.to"] = "nn.Linear(2, 2):to 'sim'",
+    ["nn.any.load_state_dict"] = "model:load_state_dict(nn.Linear(2, 2):state_dict())",
+    ["optim.any.load_state_dict"] = "opt:load_state_dict(host_opt:state_dict())",
+    ["optim.clip_grad_norm_"] = "(leaf * 2):sum():backward(), \z
+        optim.clip_grad_norm_({leaf}, 1, {error_if_nonfinite = true})",
+    ["optim.lr.ReduceLROnPlateau"] = "optim.lr.ReduceLROnPlateau(opt):step(queued[1])",
+    ["nn.utils.rnn.pack_padded_sequence"] = "nn.utils.rnn.pack_padded_sequence(zeros(2, 2, 3), \z
+        vector(2, 1))",
+    ["autograd.detect_anomaly"] = "autograd.detect_anomaly(function() (leaf * 2):sum():backward() \z
+        end)",
+    ["autograd.gradcheck"] = "autograd.gradcheck(sin, sharp)",
+    ["autograd.gradgradcheck"] = "autograd.gradgradcheck(sin, sharp)",
+    ["nan.watch"] = "nan.watch(function() return queued end)",
+    diverge = "diverge(sin, queued, {dtype = 'f64'})",
+    ["data.Subset"] = "data.Subset(data.TensorDataset(zeros(2)), vector(1, 2))",
     ["stream.synchronize"] = "queued and current_stream 'sim':synchronize()",
     ["event.synchronize"] = "queued and current_stream 'sim':record():synchronize()",
     ["event.elapsed"] = "first:elapsed(queued and current_stream 'sim':record())",
@@ -83,11 +102,19 @@ local functions = {
     ["profile.stop"] = "queued and profile.stop()",
     ["sync.finish"] = "sync.async(there:matmul(there), function() end) or sync.finish()",
 }
-local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device" }
+local skipped = { ["cuda.synchronize"] = "needs a GPU", ["data.Loader"] = "no wait for a device",
+    ["tensor.cuda"] = "needs a GPU", ["nn.any.cuda"] = "needs a GPU" }
 local topics = debug.getregistry()["gpush.require"] "help.topics"
 local place = { vector = vector, leaf = vector(1.0, 2):requires_grad_(),
+    sharp = g.ones(2, { dtype = "f64", device = "sim" }):requires_grad_(),
+    model = g.nn.Linear(2, 2, { device = "sim" }),
     file = os.tmpname(), large = g.ones(700, 700),
     there = g.ones(700, 700, { device = "sim" }) }
+place.opt = g.optim.Adam { place.leaf }
+place.on_host = g.ones(2):requires_grad_()
+place.host_opt = g.optim.Adam { place.on_host }
+place.on_host:sum():backward()
+place.host_opt:step()
 setmetatable(place, { __index = function(_, key)
     if key == "queued" then return vector(1) + 1 end
     return g[key] or _G[key]

@@ -47,6 +47,7 @@ data.transforms.RandomVerticalFlip | data.transforms.RandomVerticalFlip([p=0.5])
 data.Subset | data.Subset(dataset, indices) (see data.random_split, data.ConcatDataset, multinomial)
     The samples of a data set with these indices, a list or a tensor of integers from 1. Of random
     ones, by weight: data.Subset(ds, multinomial(weights, n, true)).
+    waits: for indices on a device
     > local ds = data.TensorDataset(tensor{10, 20, 30})
     > return data.Subset(ds, {3, 1})[1]
     --> tensor(30, i64 scalar cpu)

@@ -185,20 +185,21 @@ local function show_value(v, name, how)
         return known and show_topic(known)
     end
     page.call(known and known.call or sig and call_text(name, sig) or name)
-    if known then return show_topic(known) end
+    if known and known.text then return show_topic(known) end
     v = function_of(v) or v
     local info = debug.getinfo(v, "Su")
     local arguments = info.nparams .. " argument" .. (info.nparams == 1 and "" or "s")
-    if not sig then
+    if not sig and not known then
         put("    a function of %s, %s", info.isvararg and "any number of arguments" or arguments,
             info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
     end
     local n = page.count()
     if info.what ~= "C" then comment(v) end
-    local area = page.count() == n and info.source:sub(2, #dir + 1) == dir
-        and info.source:sub(#dir + 3):match "^%w+"
+    local commented = page.count() > n
+    local area = info.source:sub(2, #dir + 1) == dir and info.source:sub(#dir + 3):match "^%w+"
     local member = area and topic(area .. ".any." .. name:match "[^.:]*$")
-    if member then show_topic(member) end
+    if member and commented then member = { waits = member.waits } end -- beside its comment
+    if known or member then show_topic(known or member) end
 end
 
 -- ---- Names and words ----

@@ -256,6 +256,11 @@ autograd.node | autograd.node(inputs, outputs, backward) (see backward, no_grad)
 autograd.detect_anomaly | autograd.detect_anomaly([fn, …]) (see nan.watch, backward)
     While it holds, a backward that makes a NaN is an error that names the forward op and its line;
     slow, as each check is a wait. nan.watch has one, at its end.
+    waits: in backward, for each gradient
+autograd.gradcheck
+    waits: for the differences of each element
+autograd.gradgradcheck
+    waits: for the differences of each element
 autograd.apart | autograd.apart() (see grad, autograd.checkpoint)
     Within a backward: whether it leaves the leaves' grad alone, as grad() does. For
     autograd.checkpoint.

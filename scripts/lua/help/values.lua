@@ -154,6 +154,7 @@ float | x:float() (see to)
     x as f32: x:to "f32". x itself if it is already.
 tensor.cuda | x:cuda() (see to, devices)
     x on the first NVIDIA GPU: x:to "cuda". x itself if it is there already.
+    waits: for a copy, unless x is there already
 gpu | x:gpu() (see to, devices)
     x on the GPU, or on sim where there is none: x:to "gpu". x itself if it is there already.
     waits: for a copy, unless x is there already

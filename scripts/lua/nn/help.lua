@@ -59,12 +59,19 @@ nn.init.kaiming_normal_
         'tanh' …
 nn.any.cpu (see to)
     Moves parameters and buffers to the cpu; returns the model.
+    waits: for each of them and its copy
 nn.any.double (see to)
     Converts parameters and buffers to f64; returns the model.
 nn.any.gpu (see to)
     Moves parameters and buffers to the GPU, or on sim where there is none; returns the model.
+    waits: for the copies, unless they are there already
 nn.any.cuda (see to)
     Moves parameters and buffers to the first NVIDIA GPU; returns the model.
+    waits: for the copies, unless they are there already
+nn.any.to
+    waits: for the copies, unless they are there already
+nn.any.load_state_dict
+    waits: for the copies of tensors from another device
 nn.any.half (see to)
     Converts parameters and buffers to f16; returns the model.
 nn.any.bfloat16 (see to)
@@ -302,6 +309,7 @@ nn.utils.rnn.pack_padded_sequence (see nn.utils.rnn.pad_packed_sequence, nn.LSTM
     options: lengths: a list or a tensor, which is waited for; batch_first: sequences x steps x …;
         enforce_sorted: false takes lengths in any order
     shapes: input: steps x sequences x …; data: the sum of lengths x …
+    waits: for lengths on a device; where they are in another order, for the copy of that to one
     > nn.utils.rnn.pack_padded_sequence(tensor{{1, 2}, {3, 0}}, {2, 1}).data
     --> tensor({1, 2, 3}, i64 3 cpu)
 nn.utils.rnn.pack_sequence (see nn.utils.rnn.pack_padded_sequence, nn.utils.rnn.pad_sequence)

@@ -148,6 +148,7 @@ define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device
     end }
 define { "type_as", sig = "tensor x, tensor other",
     help = "x with other's dtype, on other's device",
+    waits = "for a copy to another device",
     dtypes = "all", fn = function(x, other) return x:to(other) end }
 
 -- The rows (first line) and columns of a mask's k elements that are true. A stable sort puts them

@@ -30,6 +30,8 @@ optim.any.rate (see optim.lr)
     A group's learning rate after that number of steps.
 optim.any.begin (see optim.lr)
     Called when a schedule is made.
+optim.any.load_state_dict
+    waits: for the copies of tensors to another device, and for counts of steps on one
 optim.any.check_state_dict
     Raises if dict is not the state of such an optimizer or schedule.
 optim.Adagrad (see optim.Adam)
@@ -105,7 +107,10 @@ optim.lr.MultiStepLR (see optim.lr.StepLR)
 optim.lr.MultiplicativeLR (see optim.lr.StepLR)
 optim.lr.OneCycleLR (see optim.lr.StepLR)
 optim.lr.PolynomialLR (see optim.lr.StepLR)
+optim.clip_grad_norm_
+    waits: for the norm, if error_if_nonfinite
 optim.lr.ReduceLROnPlateau
+    waits: in step(loss), for a loss on a device: give it a number, such as the mean of an epoch
     > local opt = optim.SGD({ones(1)}, {lr = 1})
     > local s = optim.lr.ReduceLROnPlateau(opt, {patience = 0})
     > s:step(1) s:step(2) return opt.param_groups[1].lr

@@ -54,6 +54,7 @@ nan.watch | nan.watch([fn, …])
     not. An infinity that comes from an operand, such as a mask of -inf, is accepted. Meanwhile
     functions of fuse and capture run op by op. fn(…) is watched, or a block: local _ <close> =
     nan.watch(); or, at the prompt, what follows until nan.watch(false).
+    waits: once, where it ends
     > local ok, what = pcall(nan.watch, function() return tensor{1, 0}:log() end)
     > return (what:match "nan.watch: .*")
     --> nan.watch: log made 0 NaN and 1 infinite of 2 elements (f32 2)
@@ -66,6 +67,7 @@ diverge | diverge(fn, {x, …}, {device =, dtype =, ulp = 16}) (see nan.watch, i
     distance between neighbouring numbers of the narrower dtype at the result's largest element.
     Tensors and modules are copied, both runs draw the same random numbers, and a backward in fn is
     compared, too. NaN in both runs counts as equal, and is said. Each result is kept until the end.
+    waits: for the copies of tensors and results
     > return diverge(function(x) return (x + 0.5) - 256 end, tensor{256.0}, {dtype = "bf16"}).op
     --> sub
 nansum (see sum, nanmean, nan_to_num)

@@ -35,6 +35,10 @@ tap_is "$(session 2>&1 < <(printf "$inputs" 'sync.warn = true' "") | grep -o 'st
     $'stdin[4]:1: item waited\nstdin[5]:1: item waited' "and sync.warn warns of each"
 holds '[2] x = 5' ":list shows them" <<<$'x = 5\n:list'
 
+says $'x.size is the method: x:size() gives the sizes, x:numel() NumPy\'s number of elements\nfalse\nfalse' "x.size of a tensor is said to be a method, once" \
+    <<<$'x = ones(2, 3)\nx.size == 6\nx.size == 6'
+says '1' "x.size of a table is the user's" <<<$'x = {size = 1}\nx.size'
+
 # Values.
 says 42 "an expression is printed" <<<'6 * 7'
 says "" "a semicolon mutes it" <<<'6 * 7;'

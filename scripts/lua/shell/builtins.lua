@@ -245,6 +245,47 @@ local function last_of(a, b, step)
     return (plus(b, s < 0 and 1 or -1))
 end
 
+-- NumPy's linspace without its end: one number more, and that left out.
+functions["np.linspace"] = function(args)
+    local list, ends = {}, nil
+    for _, a in ipairs(args) do
+        local at = a[1] ~= "named" and #list + 1 or ({ start = 1, stop = 2, num = 3 })[a[2]]
+        local value = a[1] == "named" and a[3] or a
+        if at == 4 or a[2] == "endpoint" then ends = value
+        elseif at then list[at] = value
+        else return nil end
+    end
+    if not ends then return nil end
+    local function call(num)
+        return emit { "call", { "name", "linspace" }, { list[1], list[2], num } }
+    end
+    local num = list[3] or { "number", "50" }
+    local without = call({ "raw", (plus(num, 1)) }) .. '["1:-2"]'
+    if ends[1] ~= "constant" then
+        return emit { "choice", { "raw", (call(num)), kind = "tensor" }, ends,
+            { "raw", without, kind = "tensor" } }
+    end
+    return ends[2] == "false" and without or call(num)
+end
+
+-- NumPy's functions of two numbers, which ops of tensors do not take.
+for name, form in next, { hypot = "(%s ^ 2 + %s ^ 2) ^ 0.5", arctan2 = "math.atan(%s, %s)",
+    maximum = "math.max(%s, %s)", fmax = "math.max(%s, %s)", minimum = "math.min(%s, %s)",
+    fmin = "math.min(%s, %s)" } do
+    functions["np." .. name] = function(args)
+        if #args ~= 2 or kind(args[1]) ~= "number" or kind(args[2]) ~= "number" then return nil end
+        local least = name == "hypot" and 13 or 0
+        return form:format(emit(args[1], least), (emit(args[2], least))), name == "hypot" and 12 or 14
+    end
+end
+
+functions["torch.set_float32_matmul_precision"] = function(args)
+    local level = args[1][1] == "named" and args[1][3] or args[1]
+    if level[1] ~= "string" then return nil end
+    translate.note "of a card"
+    return ("cuda.tf32(%s)"):format(level[2] ~= "highest")
+end
+
 -- autocast's dtype where none is given: f16 on a card, bf16 on the processor.
 local function autocast(args)
     local device, enabled = nil, nil

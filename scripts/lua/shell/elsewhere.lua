@@ -49,7 +49,7 @@ local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     compile = "fuse", ["profiler.record_function"] = "profile.record_function",
     ["autograd.profiler.record_function"] = "profile.record_function",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
-    expit = "sigmoid", psi = "digamma", gammaln = "lgamma",
+    expit = "sigmoid", rint = "round", psi = "digamma", gammaln = "lgamma",
     FloatTensor = "tensor", LongTensor = "tensor", DoubleTensor = "tensor", trapz = "trapezoid",
     vdot = "dot", sgn = "sign", split_with_sizes = "split", upsample = "interpolate",
     upsample_bilinear = "interpolate", upsample_nearest = "interpolate",
@@ -128,7 +128,7 @@ local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table",
 elsewhere.forms = {}
 local function form_of(key, list, text)
     local form = { words = {}, kinds = {}, defaults = {},
-        lists = key:find "^np%." and not text:find "tensor%(" and not text:find "cat%(" }
+        lists = key:find "^np%." and not text:find "tensor%(X" }
     for word in list:gmatch "[^, ]+" do
         local name, default = word:match "^(%u[%u%d_]*)[?=]?(.*)$"
         if name then

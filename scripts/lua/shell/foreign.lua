@@ -374,7 +374,7 @@ end
 local constants = { True = "true", False = "false", None = "nil" }
 
 -- Notes, once, about what runs and means something else: True, False and None are variables to
--- Lua, and nil; f"{x}" calls f.
+-- Lua, and nil; f"{x}" calls f; x.size is the method.
 function foreign.constants(text)
     local masked, kept = mask(text)
     local called, n = masked:match "%f[%w_]([fF])[\"']\2(%d+)\3"
@@ -385,6 +385,12 @@ function foreign.constants(text)
             called, called, form or '("%s"):format(x)'))
     end
     text = masked:gsub("\2%d+\3", "")
+    local sized = not constants.size and text:match "([%a_][%w_]*)%.size%f[^%w_(]"
+    if sized and require "gpush".is_tensor(rawget(_G, sized)) then
+        constants.size = true
+        io.stderr:write(("%s.size is the method: %s:size() gives the sizes, %s:numel() NumPy's \z
+            number of elements\n"):format(sized, sized, sized))
+    end
     for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do
         local lua = constants[name]
         constants[name] = nil

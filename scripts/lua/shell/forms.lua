@@ -141,7 +141,7 @@ local function fitted(form, args)
     return given, left
 end
 
-local of_numbers = { X = true, Y = true, BINS = true, WEIGHTS = true }
+local of_numbers = { X = true, Y = true, BINS = true, WEIGHTS = true, XP = true, FP = true }
 
 -- The form's text with the arguments in place of its words; nil where they do not fit.
 local function fill(form, args)
@@ -170,9 +170,11 @@ local function fill(form, args)
             and (behind == "" or behind:find "[,)}%]]")
         local tight = text:find("^[.:%[(]", after) and 14 or 12
         local f = of_word[word]
-        if form.lists and of_numbers[word] and kind(node) == "table" then
-            node = { "raw", translate.made_tensor(node) }
-        end
+        local k = form.lists and of_numbers[word] and kind(node)
+        local dtype = (k == "table" or k == "tensor" and translate.whole_array(node))
+            and translate.made_dtype(args, nil, form.text)
+        if k == "table" then node = { "raw", translate.made_tensor(node, dtype) }
+        elseif dtype == "f64" then node = { "call", { "field", node, "double" }, {} } end
         local value, level = (f or emit)(node, f and given)
         return not alone and (level or 14) < tight and "(" .. value .. ")" or value
     end)

@@ -409,7 +409,7 @@ heads["assert"] = function()
 end
 for _, word in ipairs { "import", "from", "global", "nonlocal", "using" } do
     heads[word] = function()
-        i = #list
+        repeat i = i + 1 until is ";" or peek()[1] == "end"
         return { "word", word }
     end
 end

@@ -206,7 +206,8 @@ torch.sub|.sub(X, Y, ALPHA) = X:sub(ALPHA * Y)
 .add_(X, Y, ALPHA) = X:add_(ALPHA * Y)
 .sub_(X, Y, ALPHA) = X:sub_(ALPHA * Y)
 torch.linspace(A, B, STEPS, **) = linspace(A, B, STEPS, **)
-torch.where|np.nonzero(A) = nonzero(A, {as_tuple = true})
+torch.where|np.nonzero(X) = nonzero(X, {as_tuple = true})
+np.flatnonzero(X) = nonzero(X:flatten()):flatten()
 torch.rsub(A, B) = B - A
 torch.randperm(N, **) = randperm(N, **) -- from 1, as indices are
 torch.is_tensor(X) = is_tensor(X)
@@ -270,6 +271,8 @@ tqdm(X) = progress(X)
 .backward(X, RETAIN_GRAPH) = X:backward({retain_graph = RETAIN_GRAPH})
 .get_device(X) = X.device
 .mm(X, Y) = X:mm(Y)
+.item(V, INDEX) = V:flatten()[INDEX]:item()
+.item(V, INDEX, START) = V[{INDEX, START}]:item()
 .state_dict(X) = X:state_dict()
 .fill_diagonal_(X, Y) = (function(t) t:diagonal():fill_(Y) return t end)(X)
 .grid(X) = -- there are no axes to set
@@ -283,6 +286,20 @@ np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
 np.insert(X, INDEX, Y) = -- cat of the parts: cat{x["1:2"], y, x["3:"]}
+np.cov(X) = cov(X)
+np.cov(X, Y) = cov(stack{X, Y})
+np.corrcoef(X) = corrcoef(X)
+np.corrcoef(X, Y) = corrcoef(stack{X, Y})
+np.polyval(X, Y) = (function(p, x) local y = 0 for i = 1, #p do y = y * x + p[i] end return y
+    end)(X, Y)
+np.ediff1d(X) = X:flatten():diff()
+np.convolve(X, Y) = (function(x, y) return conv1d(x:reshape(1, 1, -1), y:flip(1):reshape(1, 1, -1),
+    {padding = #y - 1}):flatten() end)(X, Y)
+np.interp(N, XP, FP) = (function(v, a, b) local i = searchsorted(a, v):clamp(2, #a) return
+    b[i - 1] + ((v - a[i - 1]) / (a[i] - a[i - 1])):clamp(0, 1) * (b[i] - b[i - 1]) end)(tensor{N}, XP, FP):item()
+np.interp(X, XP, FP) = (function(v, a, b) local i = searchsorted(a, v):clamp(2, #a) return
+    b[i - 1] + ((v - a[i - 1]) / (a[i] - a[i - 1])):clamp(0, 1) * (b[i] - b[i - 1]) end)(X, XP, FP)
+np.take(X, INDEX) = X:flatten()[INDEX]
 np.take(X, INDEX, AXIS) = X:index_select(AXIS, INDEX)
 np.pad(X, PAD_WIDTH, CONSTANT_VALUES=0) = (function(t, w, v) local p = {} for i = t.ndim, 1, -1 do
     local e = type(w) == "number" and {w} or type(w[1]) == "table" and (w[i] or w[1]) or w
@@ -390,7 +407,7 @@ torch.dropout3d(X, P=0.5) = nn.Dropout3d(P)(X)
 torch.pdist(X) = (function(x) local i = triu_indices(#x, #x, 1) return
     cdist(x, x)[{i[1], i[2]}] end)(X)
 torch.scalar_tensor(X, **) = tensor(X, **)
-torch.set_float32_matmul_precision(S) = cuda.tf32(S ~= "highest")
+torch.set_float32_matmul_precision(S) = cuda.tf32(S ~= "highest") -- of a card
 torch.get_float32_matmul_precision() = cuda.tf32() and "high" or "highest"
 torch.stft(X, N, RETURN_COMPLEX, **) = stft(X, N, **)
 torch.finfo.eps(T) = ({f64 = 2.0 ^ -52, f32 = 2.0 ^ -23, bf16 = 2.0 ^ -7, f16 = 2.0 ^ -10})[T]
@@ -428,8 +445,6 @@ np.repeat(X, L, AXIS?) = X:repeat_interleave(tensor(L), AXIS?)
 np.repeat(X, REPEATS, AXIS?) = X:repeat_interleave(REPEATS, AXIS?)
 np.split(X, A, AXIS?) = tensor_split(X, A, AXIS?)
 np.linspace(A, B, NUM=50) = linspace(A, B, NUM)
-np.linspace(A, B, NUM=50, ENDPOINT) = ENDPOINT and linspace(A, B, NUM) or
-    linspace(A, B, NUM + 1)["1:-2"]
 open(FILE, MODE?) = io.open(FILE, MODE?)
 .repeat(X, A, B?, C?) = X:tile(A, B?, C?)
 np.random.rand(A, B?, C?) = rand(A, B?, C?)

@@ -214,7 +214,11 @@ local words = {
     annotation = "nothing to declare: variables have no types",
     continue = "goto continue, and ::continue:: before the loop's end" }
 words.from, words.using = words.import, words.import
-function write.word(node) say(words[node[2]]) end
+function write.word(node)
+    if not node.beside then say(words[node[2]]) end
+    translate.note(words[node[2]])
+    return ""
+end
 write["continue"] = function() say(words.continue) end
 function write.decorator(node)
     if (path(node[2]) or path(node[2][2]) or ""):find "no_grad" then
@@ -432,6 +436,7 @@ end
 -- Statements one after the other; the value of an expression at the end is returned.
 function statements.join(nodes)
     local out = {}
+    for _, node in ipairs(nodes) do node.beside = nodes[1][1] ~= nodes[#nodes][1] end
     for i, node in ipairs(nodes) do
         local e = i < #nodes and node[1] == "expression" and node[2][1]
         local text = e and e[1] == "comprehension" and loops.statement(e) or write[node[1]](node)
@@ -439,7 +444,7 @@ function statements.join(nodes)
         if i > 1 and i == #nodes and is_shown(node) and load("return " .. text) then
             text = "return " .. text
         end
-        out[i] = text
+        out[#out + 1] = (text ~= "" or #nodes == 1) and text or nil
     end
     return (table.concat(out, "; "):gsub("  +end", " end"))
 end

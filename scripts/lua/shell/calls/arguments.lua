@@ -5,7 +5,8 @@ local require = ...
 local gpush, registry = require "gpush", require "registry"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, say, note = translate.expression, translate.kind, translate.say, translate.note
-local counts = require "shell.counts"
+local path = translate.path
+local counts, known = require "shell.counts", require "shell.known"
 local position, dims, shifted = counts.position, counts.dims, counts.shifted
 
 local renamed, seconds = registry["gpush.typed_options"].any, registry["gpush.second_options"]
@@ -46,10 +47,82 @@ local function is_label(op, name)
 end
 
 local function each(f, node) return "{" .. translate.joined(node, f, 2) .. "}" end
--- A list of numbers as the tensor that NumPy makes of it.
-local function made_tensor(node)
-    if kind(node) == "tensor" then return (emit(node)) end
-    return ('tensor(%s, {dtype = "f64"})'):format((emit(node)))
+
+-- Whether the value is an integer, or a list of them as deep as it goes, in the line or a variable.
+local function whole(node)
+    local of = known.bare(node)
+    if translate.is_shape(of) then return true end
+    if of[1] ~= "list" and of[1] ~= "tuple" then
+        local v = of[1] == "name" and translate.value(of[2])
+        while type(v) == "table" and getmetatable(v) == nil do v = v[1] end
+        return known.number(of) ~= nil or math.type(v) == "integer"
+    end
+    for i = 2, #of do if not whole(of[i]) then return false end end
+    return #of > 1
+end
+
+local function of_truth(node)
+    return node[1] == "constant" or (node[1] == "list" or node[1] == "tuple") and node[2] ~= nil
+        and of_truth(node[2])
+end
+
+-- Whether NumPy has integers in it: an array of such a list or range, or a variable of integers.
+local function whole_array(node)
+    local of = known.bare(node)
+    local name = of[1] == "call" and elsewhere.keys(path(of[2]) or "")[1]
+    if name == "np.array" or name == "np.asarray" then return #of[3] == 1 and whole(of[3][1]) end
+    if name == "np.arange" then
+        for _, a in ipairs(of[3]) do if not whole(a) then return false end end
+        return true
+    end
+    local f = of[1] == "call" and of[2]
+    if of[1] == "index" or of[1] == "field" and of[3] == "T" then return whole_array(of[2]) end
+    if f and f[1] == "field" and (elsewhere.ops()[f[3]] or {}).kind == "view" then
+        return f[3] ~= "to" and whole_array(f[2])
+    end
+    local v = of[1] == "name" and translate.value(of[2])
+    return gpush.is_tensor(v) and v.dtype:find "^[iu]%d" ~= nil
+end
+translate.whole_array = whole_array
+
+local fractions = { cov = true, corrcoef = true, heaviside = true, trapezoid = true, trapz = true }
+-- Whether integers stay ones: where the op takes none, or gives fractions, they are f64 in NumPy.
+local function takes_whole(op)
+    if fractions[op] then return false end
+    local row = elsewhere.ops()[op_of(op or "")] or elsewhere.ops()[(op or ""):gsub("%.", "_")]
+    return row ~= nil and (row.dtypes or ""):match "^[^;]*":find "i64" ~= nil
+end
+
+-- The dtype of the tensors that NumPy makes of the lists and numbers among the arguments of an op,
+-- or of a row's text.
+local function made_dtype(args, op, text)
+    local wide = false
+    for _, a in ipairs(args) do
+        local v = a[1] == "named" and a[3] or a
+        local k = kind(v)
+        if k == "tensor" and not whole_array(v) then return "f32" end -- as what else is made here
+        local list = k == "table" and v[2] and kind(v[2]) == "tensor"
+        local number = (k == "table" or k == "number") and not of_truth(v)
+        wide = wide or list or number and not whole(v)
+    end
+    if wide then return "f64" end
+    if op then return takes_whole(op) and "i64" or "f64" end
+    for name in text:gmatch "%f[%w_]([%l_][%w_.]*)[({]" do
+        local known = elsewhere.ops()[name] or elsewhere.ops()[name:gsub("%.", "_")]
+        if known and not takes_whole(name) then return "f64" end
+    end
+    return text:find "[^/]/[^/]" and "f64" or "i64"
+end
+translate.made_dtype = made_dtype
+
+-- A list of numbers, or of booleans, as the tensor that NumPy makes of it.
+local function made_tensor(node, dtype)
+    local text = emit(node)
+    if kind(node) == "tensor" then return text end
+    if dtype ~= "i64" and not of_truth(node) then
+        return ('tensor(%s, {dtype = "%s"})'):format(text, dtype)
+    end
+    return "tensor" .. (text:find "^%b{}$" and text or "(" .. text .. ")")
 end
 translate.made_tensor = made_tensor
 local function shifted_each(node)
@@ -170,9 +243,11 @@ local function starred(node)
 end
 
 -- Whether NumPy makes an array of what stands for the parameter.
-local function is_array(node, parameter)
+local function is_array(node, parameter, op)
     local of, k = parameter and parameter[1], kind(node)
-    return of == "tensor" and (k == "number" or k == "table") or of == "operand" and k == "table"
+    return of == "tensor" and (k == "number" or k == "table")
+        or (of == "operand" or (of == "varargs" or of == "value" and op == "einsum") and node[2]
+        and kind(node[2]) ~= "tensor") and k == "table"
 end
 
 -- Raises words where a parameter of the op has no argument.
@@ -201,12 +276,14 @@ local function arguments(args, of, op, counted)
         args = table.move(args, 2, #args, #args[1], { table.unpack(args[1], 2) })
     end
     args = spliced(args, of)
+    local dtype = of.of_lists and made_dtype(args, op)
     for _, a in ipairs(args) do
         if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         elseif a[1] == "options" then more = more and say(OPTIONS) or a
         else
             n = n + 1
-            local parameter = of[n] or variadic and #of == 1 and variadic or nil
+            local rest = of.of_lists and #of > 0 and of[#of][1] == "varargs" and of[#of]
+            local parameter = of[n] or variadic and #of == 1 and variadic or rest or nil
             if variadic and variadic[1] == "shape" then parameter = nil end
             local f = not counted and role(parameter, op)
             local none = a[1] == "constant" and a[2] == "nil"
@@ -214,13 +291,16 @@ local function arguments(args, of, op, counted)
             if f and a[1] == "star" then a, f = starred(a), emit end
             if parameter and parameter[2] == "correction" and a[1] == "constant" then
                 named[#named + 1] = "unbiased = " .. a[2]
-            elseif of.of_lists and is_array(a, parameter) then
+            elseif of.of_lists and is_array(a, parameter, op) then
                 local of_indices = f == shifted or f == translate.beside_index
-                list[#list + 1] = not of_indices and made_tensor(a)
+                list[#list + 1] = not of_indices and made_tensor(a, dtype)
                     or kind(a) == "number" and ("tensor(%s)"):format(shifted(a)) or shifted(a)
             elseif of.of_lists and parameter and of_tensors[parameter[1]]
                 and kind(a[2]) == "table" and kind(a) == "table" then
-                list[#list + 1] = each(made_tensor, a)
+                list[#list + 1] = each(function(e) return made_tensor(e, dtype) end, a)
+            elseif dtype and kind(a) == "tensor" and whole_array(a) and not takes_whole(op)
+                and parameter and parameter[1] == "tensor" then
+                list[#list + 1] = emit({ "paren", a }, 14) .. ":double()"
             else list[#list + 1] = ((f or emit)(a)) end
         end
     end

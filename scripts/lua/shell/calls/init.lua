@@ -107,13 +107,16 @@ end
 local compares = { eq = true, ne = true, lt = true, le = true, gt = true, ge = true, equal = true,
     isin = true }
 
-local named_call
-local function method_call(node)
+local named_call, method_call
+function method_call(node)
     local object, name, args = node[2][2], node[2][3], node[3]
     if of_arrays[name] and node[2][1] == "field" and is_array(object) then
         return named_call({ "call", { "name", "np." .. name }, { object, table.unpack(args) } },
             "np." .. name)
     end
+    local matrices = name == "dot" and #args == 1 and kind(object) == "tensor"
+        and math.max(known.rank(object) or 0, known.rank(args[1]) or 0) > 1 -- NumPy's
+    if matrices then return method_call { "call", { "field", object, "matmul" }, args } end
     if object[1] == "string" and name == "format" and node[2][1] == "field" then
         return translate.formatting(object, args)
     end
@@ -129,6 +132,10 @@ local function method_call(node)
     local of, op = parameters(name, true)
     if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
     if name == "mean" or name == "std" or name == "var" then object = translate.wide(object) end
+    for _, a in ipairs(name ~= "mean" and object ~= node[2][2] and {} or args) do
+        local numpy = (name == "std" or name == "var") and a[1] == "named" and a[2] == "axis"
+        if numpy then note "PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}" end
+    end
     if compares[name] and #args == 1
         and (translate.is_index(object) or translate.is_index(args[1])) then
         local left, level = translate.beside_index(object)

@@ -173,7 +173,17 @@ for _, case in ipairs {
     { "q = map(k -> k^n + 1, [1, 2])", { 2, 9 } }, { "println(n^k)", "9.0\n" },
     { "q = v .* v^2", { 27, 1, 8 } }, { "q = w \\ tensor([5., 11.])", { 1, 2 } },
     { "q = w' \\ tensor([4., 6.])", { 1, 1 } }, { "q = k \\ n", 1.5 },
-    { "q = 2 * (w \\ tensor([5., 11.]))", { 2, 4 } } } do
+    { "q = 2 * (w \\ tensor([5., 11.]))", { 2, 4 } }, { "sum(abs2, v)", 14 },
+    { "q = sum(k -> k + 1, v)", 9 }, { "maximum(abs, -v)", 3 }, { "prod(abs2, v)", 36 },
+    { "q = !true", false }, { "q = !flag", false }, { "v |> sum", 6 }, { "sum(v .* v)", 14 },
+    { "q = v .> 1", { true, false, true } }, { "q = v .== 3", { true, false, false } },
+    { "v .= 0; v", { 0, 0, 0 } }, { "v .= tensor([1., 2., 3.]); v", { 1, 2, 3 } },
+    { "q = exp.(v .* 0)", { 1, 1, 1 } }, { "for i in 1:3 println(xs[i]) end", "1\n2\n3\n" },
+    { "push!(xs, 9); cu([1]); q = xs", { 1, 2, 3, 9 } }, { "fill!(v, 2)", { 2, 2, 2 } },
+    { "q = sum(x[1:2, 2] .* 1)", 6 }, { "q = x[2, end] .+ 0", 7 },
+    { "q = x[2:end, 1:2:end] .+ 0", { { 4, 6 }, { 8, 10 } } }, { "q = xs[2] |> abs", 2 },
+    { "q = vcat(v, v[1:2]) .+ 0", { 3, 1, 2, 3, 1 } }, { "sum(x, dims=1) .- x[1:1, :]",
+        { { 12, 14, 16, 18 } } } } do
     fresh()
     local _, message, syntax = run(case[1])
     local code = hint(case[1], message, syntax)
@@ -207,6 +217,19 @@ for _, case in ipairs {
 end
 rawset(_G, "net", nil)
 rawset(_G, "stream", nil)
+
+-- The words and the form of what is shown.
+for line, text in pairs { ["x.var(axis=1)"] = "NumPy's divides by n",
+    ["x.std(axis=0)"] = "NumPy's divides by n",
+    ["torch.set_float32_matmul_precision('high')"] = "cuda.tf32(true)  -- of a card",
+    ["torch.set_float32_matmul_precision('highest')"] = "cuda.tf32(false)  -- of a card",
+    ["np.linspace(0, 1, 5, endpoint=False)"] = 'linspace(0, 1, 6)["1:-2"]',
+    ["import time; t0 = time.time()"] = "t0 = clock()  -- nothing to import",
+    ["x.size / 2"] = "x:numel() / 2" } do
+    fresh()
+    local _, message, syntax = run(line)
+    t.ok(hint(line, message, syntax):find(text, 1, true), line)
+end
 
 -- What has no code that is right: words.
 for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x.sum() or y.sum()",

@@ -39,6 +39,10 @@ says $'x.size is the method: x:size() gives the sizes, x:numel() NumPy\'s number
     <<<$'x = ones(2, 3)\nx.size == 6\nx.size == 6'
 says '1' "x.size of a table is the user's" <<<$'x = {size = 1}\nx.size'
 
+# A line is read as the language of the lines before it.
+holds 'in Lua: A["1:2, 1"]' "ranges after a line of Julia's include their end" <<<$'A = ones(3, 3)\nusing CUDA\nA[1:2, 1]'
+holds 'in Lua: A["2:2, 2"]' "and not after one of Python's" <<<$'A = ones(3, 3)\nusing CUDA\nimport torch\nA[1:2, 1]'
+
 # Values.
 says 42 "an expression is printed" <<<'6 * 7'
 says "" "a semicolon mutes it" <<<'6 * 7;'

@@ -194,9 +194,32 @@ function functions.getattr(args)
     if name then return emit { "field", args[1], name } end
 end
 
+-- Julia's sum(abs2, A), a function of each element and the array, sum(A) and maximum(A), of all;
+-- nil of other calls.
+local function reduced_by(name)
+    return function(args)
+        local f, of = args[1], args[2]
+        local own = ({ maximum = "max", minimum = "min" })[name] or name
+        if #args == 1 and translate.is_julia() and kind(f) == "tensor" then
+            return emit(f, 14) .. (":%s()"):format(own)
+        end
+        local op = f and (f[1] == "lambda" or f[1] == "name" and kind(f) ~= "tensor"
+            and kind(f) ~= "table" and (f[2] == "abs2" or elsewhere.ops()[f[2]]))
+        if not op or not of or of[1] == "named" or kind(of) == "number" then return nil end
+        local each = { "call", f[1] == "lambda" and { "paren", f } or f, { of } }
+        if own ~= name and #args == 2 then return emit(each, 14) .. (":%s()"):format(own) end
+        return emit { "call", { "name", name }, { each, table.unpack(args, 3) } }
+    end
+end
+for name in ("prod mean maximum minimum any all"):gmatch "%a+" do
+    functions[name] = functions[name] or reduced_by(name)
+end
+local sum_by = reduced_by "sum"
+
 -- A list of numbers, whose sum is a tensor's; other lists, as of tensors, have a row.
 function functions.sum(args)
-    local list = args[1]
+    local list, by = args[1], sum_by(args)
+    if by then return by end
     local v = list[1] == "name" and value_of(list[2])
     local first = type(v) == "table" and type(v[1])
         or (list[1] == "list" or list[1] == "table") and list[2]

@@ -143,8 +143,10 @@ local function command(line, value, before)
     for _, c in ipairs(commands) do
         local found = line:match(c[1])
         -- !c, !c || b and !x == y are C's, but for a command that has no argument
-        local of_c = found and line:find "^[%w_%s=]*!" and (found:find "[=&|]" or
-            (line:find "=" and not found:find "[%s/]" and not ALONE[found]))
+        local of_c = found and line:find "^[%w_%s=]*!" and (found:find "[=&|]"
+            or found == "true" or found == "false"
+            or not found:find "[%s/.]" and not ALONE[found] and (value or global)(found) ~= nil
+            or (line:find "=" and not found:find "[%s/]" and not ALONE[found]))
         if found and not of_c then
             local code = c[2]:find "%%s" and (foreign.line(found, value, before) or found)
                 :gsub("%s+%-%- .*$", "") or found:gsub("^torch%.", "")
@@ -162,6 +164,8 @@ function foreign.line(typed, value, before, counted)
     local ran = command(line, value, before)
     if ran then return ran end
     local scope = scope_of(value or global, before)
+    scope.julia = require "shell.julia"(line, before)
+    counted = counted or scope.julia
     scope.counted, scope.line = counted, line
     local text, note, code = translated(line, scope, counted)
     if not text then return note and (code and note or comment(note)) end

@@ -13,20 +13,27 @@ local function missing(node)
     return not node or node[1] == "constant" and node[2] == "nil"
 end
 
--- Julia's and MATLAB's last index, a word of Lua's.
-local function refuse_end(node)
-    if node and node[1] == "binary" then node = node[3] end
-    if node and node[1] == "name" and node[2] == "end_" and not translate.told "end_"
-        and translate.value "end_" == nil and kind(node) == nil then
-        say 'the last index is -1, and indices count from 1: x[-1], x["2:-1"]'
+-- Julia's and MATLAB's last index, a word of Lua's: -1 for Julia's end, -3 for end-2.
+local function last_index(node)
+    local of = node and node[1] == "binary" and node[3] or node
+    if not of or of[1] ~= "name" or of[2] ~= "end_" or translate.told "end_"
+        or translate.value "end_" ~= nil or kind(of) ~= nil then
+        return node
     end
+    local n = of == node and 0 or node[2] == "-" and literal(node[4])
+    if n and translate.is_julia() then return { "unary", "-", { "number", tostring(n + 1) } } end
+    say 'the last index is -1, and indices count from 1: x[-1], x["2:-1"]'
 end
 
 -- A range as its first, last and step: texts, or "" where it has none.
 local function bounds(node)
     local a, b, c = node[2], node[3], node[4]
     local from, to = "", ""
-    refuse_end(b)
+    if c and translate.is_julia() then b, c = c, b end -- first:step:last
+    a, b = last_index(a), last_index(b)
+    if translate.is_julia() then
+        return a and emit(a) or "", b and emit(b) or "", c and emit(c) or ""
+    end
     if a or b then note(COUNT) end
     if not missing(a) then
         if counts.may_wrap(a) then say "a bound counts from 1, or from -1 at the end" end
@@ -53,7 +60,7 @@ end
 -- One of the indices: in a text, nil where a text cannot say it, and as a value; length: that of
 -- its dim, nil where the dim is not known.
 local function index_part(node, length)
-    refuse_end(node)
+    node = last_index(node)
     if counts.may_wrap(node) then
         return nil, length and counts.place(length, node) or say "an index counts from 1, or from \z
             -1 at the end"

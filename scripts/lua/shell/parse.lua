@@ -5,6 +5,8 @@
 -- says what each holds by what it writes for it.
 local require = ...
 local tokens = require "shell.tokens"
+local operators = require "shell.binds"
+local binds, forms, compares = operators.binds, operators.forms, operators.compares
 local parse = {}
 
 -- ---- the reader of tokens ----
@@ -215,9 +217,13 @@ end
 local function postfix(e)
     while true do
         local before = list[i - 1]
+        if is "." and list[i + 1][2] == "(" then i = i + 1 end -- Julia's f.(A)
         if is "(" and e[1] ~= "number" then
             i = i + 1
             e = { "call", e, values(")", argument) }
+        elseif is "!" and e[1] == "name" and list[i + 1][2] == "(" then -- Julia's push!(a, b)
+            i = i + 1
+            e = { "name", e[2] .. "!" }
         elseif is "[" and before.stop == peek().at then
             i = i + 1
             e = { "index", e, values("]", subscript) }
@@ -240,17 +246,6 @@ local function postfix(e)
         else return e end
     end
 end
-
--- Operators: how tightly each binds; those of one group have one form here.
-local binds = { ["or"] = 1, ["||"] = 1, ["and"] = 2, ["&&"] = 2, ["|"] = 5, ["^"] = 5.5, ["&"] = 6,
-    ["<<"] = 7, [">>"] = 7, [".."] = 8, ["+"] = 9, ["-"] = 9, [".+"] = 9, [".-"] = 9, ["*"] = 10,
-    ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10, [".*"] = 10, ["./"] = 10, ["\\"] = 10,
-    ["**"] = 12,
-    [".^"] = 12 }
-local forms = { ["||"] = "or", ["&&"] = "and", [".+"] = "+", [".-"] = "-", [".*"] = "*",
-    ["./"] = "/", ["**"] = "^", [".^"] = "^", ["^"] = "~" }
-local compares = { ["=="] = "==", ["!="] = "~=", ["~="] = "~=", ["<>"] = "~=",
-    ["<"] = "<", [">"] = ">", ["<="] = "<=", [">="] = ">=", ["is"] = "is", ["in"] = "in" }
 
 local function comparison_operator()
     local t = peek()
@@ -286,7 +281,9 @@ function expression(limit)
         local bind = binds[op]
         if bind and bind >= math.max(limit, 1) then
             i = i + 1
-            left = { "binary", forms[op] or op, left, expression(bind == 12 and 11 or bind + 0.1) }
+            local right = expression(bind == 12 and 11 or bind + 0.1)
+            left = op == "|>" and { "call", right, { left } }
+                or { "binary", forms[op] or op, left, right }
         elseif limit <= 4 then
             op = comparison_operator()
             if not op then break end
@@ -359,7 +356,12 @@ heads["for"] = function()
     want "in"
     local over = tuple()
     node[3] = #over == 1 and over[1] or { "list", table.unpack(over) }
-    return block(node)
+    if not (is ":" and #over == 1 and over[1][1] == "number") then return block(node) end
+    i = i + 1 -- Julia's for i in 1:3
+    local stop = { "binary", "+", expression(), { "number", "1" } }
+    node[3], node.body = { "call", { "name", "range" }, { over[1], stop } }, suite()
+    node.open = not take "end"
+    return node
 end
 heads["while"] = function() return block { "while", expression() } end
 heads["if"] = function() return block { "if", expression() } end
@@ -431,6 +433,11 @@ local function assignment()
         expression()
         if not is "=" then return { "word", "annotation" } end
     end
+    if take ".=" then -- Julia's, into what is there
+        local value = expression()
+        if left[1][1] == "index" then return { "assign", { left }, { value } } end
+        return { "expression", { { "call", { "field", left[1], "set_to" }, { value } } } }
+    end
     local all = { left }
     while take "=" do all[#all + 1] = tuple() end
     if #all == 1 then
@@ -475,8 +482,7 @@ local function whole(line, f)
     text, list, i = line, tokens(line, f == expression), 1
     power = power or list.powers
     local result = f()
-    if peek()[1] ~= "end" then error("unexpected " .. peek()[2], 0) end
-    return result
+    return peek()[1] == "end" and result or error("unexpected " .. peek()[2], 0)
 end
 
 -- The statements of a line; powers: ^ is a power in it.

@@ -86,6 +86,24 @@ size|.size(X) = X.shape
 size(X, N) = X:size(N)
 ndims(X) = X.ndim
 println|disp(X) = print(X)
+abs2(X) = X ^ 2
+vec(X) = X.T:flatten() -- Julia's goes column by column
+similar(X) = empty_like(X)
+sortperm(X) = argsort(X)
+cu|CuArray(V) = V:gpu()
+cu|CuArray(L) = tensor(L, {device = "gpu"})
+Array(V) = V:cpu()
+push!(X, Y) = table.insert(X, Y)
+fill!(X, N) = X:fill_(N)
+vcat(X, Y) = cat{X, Y}
+hcat(X, Y) = column_stack{X, Y}
+CUDA.zeros(A, B?, C?) = zeros(A, B?, C?, {device = "gpu"})
+CUDA.ones(A, B?, C?) = ones(A, B?, C?, {device = "gpu"})
+CUDA.rand(A, B?, C?) = rand(A, B?, C?, {device = "gpu"})
+CUDA.randn(A, B?, C?) = randn(A, B?, C?, {device = "gpu"})
+CUDA.synchronize() = synchronize()
+.set_to(X, V) = X:copy_(V)
+.set_to(X, N) = X:fill_(N)
 .upper(X) = X:upper()
 .lower(X) = X:lower()
 .strip(X) = X:match "^%s*(.-)%s*$"

@@ -3,7 +3,7 @@
 -- it}, the last of the kind "end". A string has its prefix, quote and whether there are three.
 local operators = {}
 for op in ("**= //= >>= <<= ... == != ~= <> <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> \z
-    && || ++ .. .+ .- .* ./ .^ \\ + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
+    && || ++ .. .+ .- .* ./ .^ \\ .= .< .> .<= .>= .== .!= |> + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
     :gmatch "%S+" do
     operators[#op] = operators[#op] or {}
     operators[#op][op] = true
@@ -87,14 +87,15 @@ end
 
 -- start, end = 2, 5 sets end_ here.
 local function rename(list, alone)
-    local depth, names, keys = 0, {}, {}
+    local open, names, keys = {}, {}, {} -- the brackets that are open
     for k, t in ipairs(list) do
         local c = t[1] == "op" and t[2]
-        if c == "(" or c == "[" or c == "{" then depth = depth + 1
-        elseif c == ")" or c == "]" or c == "}" then depth = depth - 1
+        if c == "(" or c == "[" or c == "{" then open[#open + 1] = c
+        elseif c == ")" or c == "]" or c == "}" then open[#open] = nil
         elseif t[1] == "name" and of_lua[t[2]] then
-            names[t[2]] = names[t[2]] or is_variable(list, k, depth, alone)
-            keys[k] = depth > 0 and list[k + 1][2] == "="
+            local last = t[2] == "end" and open[#open] == "[" and list[k + 1][2] ~= ")" -- x[1, end]
+            names[t[2]] = names[t[2]] or last or is_variable(list, k, #open, alone)
+            keys[k] = #open > 0 and list[k + 1][2] == "="
         end
     end
     for k, t in ipairs(list) do
@@ -104,13 +105,14 @@ local function rename(list, alone)
 end
 
 -- Operators and functions of Julia and MATLAB alone, where ^ is a power.
-local of_powers = set ".+ .- .* ./ .^ \\ -> ' println disp"
+local of_powers = set ".+ .- .* ./ .^ .= .< .> .<= .>= .== .!= |> \\ -> ' println disp"
 
 local function has_powers(list)
     for k, t in ipairs(list) do
         local typed = t[2] == "->" and list[1][2] == "def"
         local kind = t[1] == "op" or t[1] == "name" and list[k + 1][2] == "("
-        if kind and of_powers[t[2]] and not typed then return true end
+        local each = t[2] == "." and t[1] == "op" and list[k + 1][2] == "(" -- f.(A)
+        if each or kind and of_powers[t[2]] and not typed then return true end
     end
     return false
 end

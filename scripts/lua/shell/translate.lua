@@ -258,6 +258,7 @@ translate.kind = kind
 function translate.of_loop(name) return loops[name] end
 -- Whether what the line has by place counts from 1 already.
 function translate.counted() return scope.counted end
+function translate.is_julia() return scope.julia end
 
 -- ---- values ----
 

@@ -1,0 +1,49 @@
+--!plain
+-- Whether a line is Julia's, where indices count from 1, ranges include their end and ^ is a power:
+-- julia(line, before). It has marks of Julia, or else the last line with marks of Julia or Python
+-- before it has: in the text above it, before, or among the prompt's inputs.
+local require = ...
+local tokens = require "shell.tokens"
+local registry = debug.getregistry()
+local INPUTS <const> = 30 -- the last ones that are asked
+
+local marks = { "^%s*julia>", "^%s*using%s+%u", "|>", "%f[%w_]%a+!%(", "%f[%w_]CUDA%.%l",
+    "%f[%w_]cu%(", "%f[%w_]for%s+%a+%s+in%s+%d+:%w", "%f[%w_]abs2%f[^%w_]" }
+local of_python = { "^%s*>>>", "%f[%w_]import%s", "%f[%w_]torch%.", "%f[%w_]np%.", "%f[%w_]def%s",
+    "%f[%w_]lambda%f[^%w_]", "%f[%w_]True%f[^%w_]", "%f[%w_]False%f[^%w_]",
+    "%f[%w_]None%f[^%w_]", "%f[%w_]range%(", "%f[%w_]len%(" }
+local dims_of_python = { flip = true, roll = true, permute = true, tensordot = true, rot90 = true }
+
+local function has(line, list)
+    for _, mark in ipairs(list) do if line:find(mark) then return true end end
+    return false
+end
+
+-- true, Julia; false, Python; nil, not known.
+local function language(line)
+    if has(line, of_python) then return false end
+    local of_dims = line:match "%f[%w_.](%l+)%([^()]*%f[%w_]dims%s*=%f[^=]" -- sum(A, dims = 1)
+    if has(line, marks) or of_dims and not dims_of_python[of_dims] then return true end
+    local ok, list = pcall(tokens, line)
+    return ok and list.powers or nil
+end
+
+-- The prompt's inputs, the last first.
+local function inputs()
+    local kept, last, out = registry["gpush.inputs"] or {}, 0, {}
+    for name in next, kept do last = math.max(last, tonumber(name:match "%[(%d+)%]$") or 0) end
+    for n = last, math.max(last - INPUTS, 1), -1 do out[#out + 1] = kept[("=stdin[%d]"):format(n)] end
+    return out
+end
+
+return function(line, before)
+    local known = language(line)
+    local lines = {}
+    for text in (before or ""):gmatch "[^\n]+" do table.insert(lines, 1, text) end
+    for _, list in ipairs { lines, inputs() } do
+        for _, text in ipairs(known == nil and list or {}) do
+            if known == nil then known = language(text) end
+        end
+    end
+    return known or false
+end

@@ -292,13 +292,14 @@ functions["np.linspace"] = function(args)
 end
 
 -- NumPy's functions of two numbers, which ops of tensors do not take.
-for name, form in next, { hypot = "(%s ^ 2 + %s ^ 2) ^ 0.5", arctan2 = "math.atan(%s, %s)",
-    maximum = "math.max(%s, %s)", fmax = "math.max(%s, %s)", minimum = "math.min(%s, %s)",
+for name, form in next, { hypot = "(%s ^ 2 + %s ^ 2) ^ 0.5", maximum = "math.max(%s, %s)",
+    fmax = "math.max(%s, %s)", minimum = "math.min(%s, %s)",
     fmin = "math.min(%s, %s)" } do
     functions["np." .. name] = function(args)
         if #args ~= 2 or kind(args[1]) ~= "number" or kind(args[2]) ~= "number" then return nil end
-        local least = name == "hypot" and 13 or 0
-        return form:format(emit(args[1], least), (emit(args[2], least))), name == "hypot" and 12 or 14
+        local power = name == "hypot"
+        local a, b = emit(args[1], power and 13), emit(args[2], power and 13)
+        return form:format(a, b), power and 12 or 14
     end
 end
 

@@ -80,7 +80,8 @@ local function call_is_index(f, args)
         return (kept[name] or own_max[name]) and args[1] ~= nil
             and (own_max[name] and each_is_index(args, 1) or is_index(args[1]))
     end
-    if elsewhere.indices(name) == 1 or name == "permutation" or name == "flatnonzero" or name == "where" and #args == 1 then
+    if elsewhere.indices(name) == 1 or name == "permutation" or name == "flatnonzero"
+        or name == "where" and #args == 1 then
         return true
     end
     if not kept[name] and (elsewhere.ops()[name] or {}).kind ~= "view" then return false end

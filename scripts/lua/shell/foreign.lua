@@ -164,7 +164,7 @@ function foreign.line(typed, value, before, counted)
     local ran = command(line, value, before)
     if ran then return ran end
     local scope = scope_of(value or global, before)
-    scope.julia = require "shell.julia"(line, before)
+    scope.julia = require "shell.parse.julia"(line, before)
     counted = counted or scope.julia
     scope.counted, scope.line = counted, line
     local text, note, code = translated(line, scope, counted)

@@ -149,7 +149,8 @@ local foreign_error = { "call it with a colon, ", "call a method with a colon: "
     "tensor: the value is a string", "call a %a+ value %(%a+ 'f'%)$",
     "index: expected .* got nil$", ": expected [^,]+, got nothing$",
     "index a nil value %(field 'functional'%)$", "requires_grad: expected .* got nil$",
-    "index a function value %(global 'copy'%)$", "a function value %(field 'size'%)$", "expected a tensor[%a ]*, got function$" }
+    "index a function value %(global 'copy'%)$", "a function value %(field 'size'%)$",
+    "expected a tensor[%a ]*, got function$" }
 -- Messages that a slip in Lua may bring, too: what is in the line counts from 1 already.
 local either_error = { "attempt to index a number value", "arithmetic on a boolean value",
     "arithmetic on a table value", "attempt to compare boolean with number",

@@ -314,7 +314,8 @@ np.ediff1d(X) = X:flatten():diff()
 np.convolve(X, Y) = (function(x, y) return conv1d(x:reshape(1, 1, -1), y:flip(1):reshape(1, 1, -1),
     {padding = #y - 1}):flatten() end)(X, Y)
 np.interp(N, XP, FP) = (function(v, a, b) local i = searchsorted(a, v):clamp(2, #a) return
-    b[i - 1] + ((v - a[i - 1]) / (a[i] - a[i - 1])):clamp(0, 1) * (b[i] - b[i - 1]) end)(tensor{N}, XP, FP):item()
+    b[i - 1] + ((v - a[i - 1]) / (a[i] - a[i - 1])):clamp(0, 1) * (b[i] - b[i - 1])
+    end)(tensor{N}, XP, FP):item()
 np.interp(X, XP, FP) = (function(v, a, b) local i = searchsorted(a, v):clamp(2, #a) return
     b[i - 1] + ((v - a[i - 1]) / (a[i] - a[i - 1])):clamp(0, 1) * (b[i] - b[i - 1]) end)(X, XP, FP)
 np.take(X, INDEX) = X:flatten()[INDEX]

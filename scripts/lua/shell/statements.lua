@@ -1,5 +1,5 @@
 --!plain
--- Writes the statements of a parsed line (parse.lua) in Lua: statements.line(nodes, name) -> text,
+-- Writes the statements of a parsed line (parse/) in Lua: statements.line(nodes, name) -> text,
 -- complete: a text that ends in a block whose end comes later is none. Runs in translate.with,
 -- which raises where a statement would mean something else.
 local require = ...

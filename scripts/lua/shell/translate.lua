@@ -1,5 +1,5 @@
 --!plain
--- Writes a parsed expression (parse.lua) in Lua: translate.with(scope, f, …) calls f, which may use
+-- Writes a parsed expression (parse/) in Lua: translate.with(scope, f, …) calls f, which may use
 -- expression, condition and dim, and returns its results. scope.kind(name) is "number", "string",
 -- "boolean", "table", "tensor", "function" or nil, what the variable holds; scope.value(name) its
 -- value where it is known. What would mean something else in Lua raises {say = words}.

@@ -277,6 +277,8 @@ local function arguments(args, of, op, counted)
     end
     args = spliced(args, of)
     local dtype = of.of_lists and made_dtype(args, op)
+    local numbers = dtype and of[1] and of[1][1] == "operand" -- np.arctan2(1, 1)
+    for _, a in ipairs(args) do numbers = numbers and kind(a) == "number" end
     for _, a in ipairs(args) do
         if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         elseif a[1] == "options" then more = more and say(OPTIONS) or a
@@ -291,7 +293,7 @@ local function arguments(args, of, op, counted)
             if f and a[1] == "star" then a, f = starred(a), emit end
             if parameter and parameter[2] == "correction" and a[1] == "constant" then
                 named[#named + 1] = "unbiased = " .. a[2]
-            elseif of.of_lists and is_array(a, parameter, op) then
+            elseif of.of_lists and (is_array(a, parameter, op) or numbers and n == 1) then
                 local of_indices = f == shifted or f == translate.beside_index
                 list[#list + 1] = not of_indices and made_tensor(a, dtype)
                     or kind(a) == "number" and ("tensor(%s)"):format(shifted(a)) or shifted(a)

@@ -1,9 +1,10 @@
 --!plain
--- Divides a line for parse.lua into tokens: {kind, text, at = its first byte, stop = the byte after
+-- Divides a line for parse into tokens: {kind, text, at = its first byte, stop = the byte after
 -- it}, the last of the kind "end". A string has its prefix, quote and whether there are three.
 local operators = {}
 for op in ("**= //= >>= <<= ... == != ~= <> <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> \z
-    && || ++ .. .+ .- .* ./ .^ \\ .= .< .> .<= .>= .== .!= |> + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
+    && || ++ .. .+ .- .* ./ .^ \\ .= .< .> .<= .>= \z
+    .== .!= |> + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
     :gmatch "%S+" do
     operators[#op] = operators[#op] or {}
     operators[#op][op] = true

@@ -4,8 +4,8 @@
 -- statement, or raises; parse.expression(text) an expression. A node is {kind, …}; translate.lua
 -- says what each holds by what it writes for it.
 local require = ...
-local tokens = require "shell.tokens"
-local operators = require "shell.binds"
+local tokens = require "shell.parse.tokens"
+local operators = require "shell.parse.binds"
 local binds, forms, compares = operators.binds, operators.forms, operators.compares
 local parse = {}
 

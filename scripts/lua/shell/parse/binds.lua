@@ -1,5 +1,5 @@
 --!plain
--- The operators that parse.lua reads: how tightly each binds, its form here, and what compares.
+-- The operators that parse reads: how tightly each binds, its form here, and what compares.
 local binds = { ["or"] = 1, ["||"] = 1, ["and"] = 2, ["&&"] = 2, ["|"] = 5, ["^"] = 5.5, ["&"] = 6,
     ["<<"] = 7, [">>"] = 7, [".."] = 8, ["+"] = 9, ["-"] = 9, [".+"] = 9, [".-"] = 9, ["*"] = 10,
     ["/"] = 10, ["//"] = 10, ["%"] = 10, ["@"] = 10, [".*"] = 10, ["./"] = 10, ["\\"] = 10,

@@ -3,7 +3,7 @@
 -- julia(line, before). It has marks of Julia, or else the last line with marks of Julia or Python
 -- before it has: in the text above it, before, or among the prompt's inputs.
 local require = ...
-local tokens = require "shell.tokens"
+local tokens = require "shell.parse.tokens"
 local registry = debug.getregistry()
 local INPUTS <const> = 30 -- the last ones that are asked
 
@@ -32,7 +32,9 @@ end
 local function inputs()
     local kept, last, out = registry["gpush.inputs"] or {}, 0, {}
     for name in next, kept do last = math.max(last, tonumber(name:match "%[(%d+)%]$") or 0) end
-    for n = last, math.max(last - INPUTS, 1), -1 do out[#out + 1] = kept[("=stdin[%d]"):format(n)] end
+    for n = last, math.max(last - INPUTS, 1), -1 do
+        out[#out + 1] = kept[("=stdin[%d]"):format(n)]
+    end
     return out
 end
 

@@ -415,7 +415,7 @@ void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;
     c->name = op->name;
     c->into = NULL;
-    c->requires_grad = false;
+    c->requires_grad = c->replayed = false;
     c->nargs = c->nints = 0;
 }
 

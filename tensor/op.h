@@ -64,8 +64,9 @@ typedef struct gp_call {
     uint64_t seed, counter; /* random ops: Philox key and op counter */
     uint8_t compute;        /* gp_dtype in which a formula is evaluated; set by infer */
     bool requires_grad;     /* the caller wants the result as a leaf; for bindings */
-    bool tensors; /* for a launch: its tensors are such, not copies of their arrays (a replay has
-                     those), and their storages tell which write their values are from */
+    bool tensors;  /* for a launch: its tensors are such, not copies of their arrays (a replay has
+                      those), and their storages tell which write their values are from */
+    bool replayed; /* a captured function launches it again */
     int nargs, nout, nints, ntmp;
     gp_value arg[GP_MAX_ARGS];
     union {

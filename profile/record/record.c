@@ -165,7 +165,8 @@ static void op_begin(gp_call *c) {
                   .file = c->loc.file,
                   .line = c->loc.line,
                   .kind = GP_REC_OP,
-                  .inplace = c->into != NULL};
+                  .inplace = c->into != NULL,
+                  .replayed = c->replayed};
     if (t->prof->opts.stack) r->stack = intern_stack(t);
     if (t->prof->opts.shapes) r->shapes = gp_rec_keep_shapes(t->prof, c);
     r->t0 = gp_now_ns();

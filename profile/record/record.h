@@ -3,6 +3,8 @@
 #ifndef GP_RECORD_H
 #define GP_RECORD_H
 
+#include <string.h>
+
 #include "tensor/base/intern.h"
 #include "tensor/device/device.h"
 #include "tensor/cost.h"
@@ -51,9 +53,9 @@ typedef struct gp_rec {
     const char *name; /* op's, region's, kernel's; WAIT, READ: what waits; SAMPLE: the function */
     const char *file; /* source line that began it, as a gp_srcloc without its padding */
     int32_t line;
-    uint8_t kind;         /* gp_rec_kind */
-    uint8_t why;          /* WAIT, READ: gp_why */
-    bool inplace, failed; /* OP */
+    uint8_t kind;                               /* gp_rec_kind */
+    uint8_t why;                                /* WAIT, READ: gp_why */
+    bool inplace : 1, failed : 1, replayed : 1; /* OP; as gp_call's */
     void *where; /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
                     of REGION, SWITCH: the enclosing region, NULL: none */
     union {
@@ -233,6 +235,10 @@ gp_region gp_region_begin(const char *name, size_t len, int64_t batch);
 /* The regions of loaders: of a worker that makes a part of a batch, and of the host that takes the
  * batch, which it may wait for. */
 #define GP_LOADER_MAKE "loader: make a batch"
+/* Whether r is the host's taking of a batch, which it may have waited for. */
+static inline bool gp_is_batch_request(const gp_rec *r) {
+    return r->kind == GP_REC_REGION && r->bytes > 0 && strcmp(r->name, GP_LOADER_MAKE) != 0;
+}
 #define GP_LOADER_TAKE "loader: wait for a batch"
 void gp_region_end(gp_region *r);
 /* Records that the script was in that function (copied) and line for that number of periods;

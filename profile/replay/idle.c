@@ -317,11 +317,11 @@ bool gp_job_awaits_workers(const gp_job *job) {
     return false;
 }
 
-bool gp_job_saved_at_most(gp_job *job, const gp_whatif *w, uint64_t *ns) {
-    gp_whatif prompt = *w;
-    prompt.prompt = true;
+bool gp_job_saved_at_most(gp_job *job, const gp_whatif *w, bool vague, uint64_t *ns) {
+    gp_whatif most = *w;
+    most.prompt = true, most.beside = vague;
     *ns = 0;
-    return !gp_job_awaits_workers(job) || gp_job_saved(job, &prompt, ns, NULL);
+    return !(vague || gp_job_awaits_workers(job)) || gp_job_saved(job, &most, ns, NULL);
 }
 
 gp_saving *gp_savings(gp_job *job, int *n, gp_saving *all, uint64_t *rank) {
@@ -330,14 +330,14 @@ gp_saving *gp_savings(gp_job *job, int *n, gp_saving *all, uint64_t *rank) {
     gp_whatif w = {.host = 1};
     for (int why = 0; why < GP_WHYS; why++)
         if (gp_sync_watched((gp_why)why)) w.without_whys |= 1u << why;
-    bool ok =
-        gp_job_saved(job, &w, &all->saved, rank) && gp_job_saved_at_most(job, &w, &all->at_most);
+    bool ok = gp_job_saved(job, &w, &all->saved, rank) &&
+              gp_job_saved_at_most(job, &w, false, &all->at_most);
     for (int i = 0; ok && i < *n; i++) {
         const gp_rec *r = s[i].rec;
         gp_whatif_line line = {r->file, r->file ? r->line : -1, r->file ? NULL : r->name};
         gp_whatif without = {.host = 1, .without = &line, .nwithout = 1};
         ok = gp_job_saved(job, &without, &s[i].saved, NULL) &&
-             gp_job_saved_at_most(job, &without, &s[i].at_most);
+             gp_job_saved_at_most(job, &without, false, &s[i].at_most);
     }
     if (!ok) return free(s), NULL;
     gp_sort(s, (size_t)*n, sizeof *s, by_saved);

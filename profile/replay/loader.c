@@ -14,9 +14,6 @@ static int64_t pool_of(int64_t batch) { return batch >> 32; }
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-bool gp_is_batch_request(const gp_rec *r) {
-    return r->kind == GP_REC_REGION && r->bytes > 0 && strcmp(r->name, GP_LOADER_MAKE) != 0;
-}
 bool gp_is_made(const gp_rec *r) {
     return r->kind == GP_REC_REGION && r->bytes > 0 && !strcmp(r->name, GP_LOADER_MAKE);
 }

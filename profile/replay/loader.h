@@ -28,8 +28,6 @@ typedef struct gp_batch_request {
     uint64_t t0, t1;
 } gp_batch_request;
 
-/* Whether r is the host's taking of a batch, which it may have waited for. */
-bool gp_is_batch_request(const gp_rec *r);
 /* Whether r is the making of a part of a batch. */
 bool gp_is_made(const gp_rec *r);
 

@@ -105,20 +105,41 @@ static bool followed(const gp_timeline *t, int i, int before) {
     return beside && free && c->launch < b->end && c->rec->t0 - b->end <= JUST_AFTER;
 }
 
-/* Of a job, collectives end earlier where a late rank comes earlier, and what waited for them
- * begins earlier. */
-static bool guess_orders(gp_timeline *t) {
-    int *by = malloc(((size_t)t->ncommands + 1) * sizeof *by), n = 0;
-    t->order = malloc(((size_t)t->ncommands + 1) * sizeof *t->order);
-    if (!by || !t->order) return free(by), false;
-    for (int i = 0; i < t->ncommands; i++) {
-        const gp_rec *r = t->command[i].rec;
-        if (gp_rec_is_collective(r) && !gp_rec_runs_on_host(r)) by[n++] = i;
+/* Command i, a collective, is taken to wait for what each other stream of its device had been given
+ * before it, as far as that had ended when it began: it sends what these computed. */
+static void add_inputs(gp_timeline *t, int i, const int *last) {
+    enum { CLOCK_ERROR = 5000 }; /* ns */
+    const gp_command *c = &t->command[i];
+    for (int s = 0; s < t->nstreams; s++) {
+        int k = last[s];
+        if (s == c->stream || t->stream[s]->dev != t->stream[c->stream]->dev) continue;
+        while (k >= 0 && t->command[k].end > c->rec->t0 + CLOCK_ERROR) k = t->command[k].previous;
+        if (k >= 0) add_order(t, i, k);
     }
+}
+
+static bool runs_on_device(const gp_rec *r) {
+    return gp_rec_is_collective(r) && !gp_rec_runs_on_host(r);
+}
+
+/* Collectives follow what they send, and end earlier where a late rank comes earlier; what waited
+ * for them begins earlier then. */
+static bool guess_orders(gp_timeline *t) {
+    int *by = malloc(((size_t)t->ncommands + (size_t)t->nstreams + 1) * sizeof *by), n = 0,
+        *last = by + t->ncommands;
+    for (int i = 0; by && i < t->ncommands; i++)
+        if (runs_on_device(t->command[i].rec)) by[n++] = i;
+    size_t most = (size_t)t->ncommands + (size_t)n * (size_t)t->nstreams + 1;
+    t->order = by ? malloc(most * sizeof *t->order) : NULL;
+    if (!t->order) return free(by), false;
     qsort_r(by, (size_t)n, sizeof *by, by_end, t->command);
+    for (int s = 0; s < t->nstreams; s++) last[s] = -1;
     for (int i = 0; i < t->ncommands; i++) {
-        int before = ended_by(t, by, n, t->command[i].rec->t0);
+        const gp_command *c = &t->command[i];
+        int before = ended_by(t, by, n, c->rec->t0);
         if (followed(t, i, before)) add_order(t, i, before);
+        if (runs_on_device(c->rec)) add_inputs(t, i, last);
+        last[c->stream] = i;
     }
     free(by);
     return true;
@@ -127,7 +148,7 @@ static bool guess_orders(gp_timeline *t) {
 /* ---- all ---- */
 
 bool gp_timeline_read_orders(gp_timeline *t, const gp_rec *const *event, int nevents) {
-    if (!t->p->norders) return !t->p->unknown_orders || t->p->ranks < 2 || guess_orders(t);
+    if (!t->p->norders) return !t->p->unknown_orders || guess_orders(t);
     t->order = malloc((size_t)t->p->norders * sizeof *t->order);
     positions at = {.t = t,
                     .event = event,

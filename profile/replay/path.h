@@ -72,8 +72,10 @@ bool gp_job_saved(gp_job *job, const gp_whatif *w, uint64_t *ns, uint64_t *rank)
 /* Whether the host waited for batches of worker processes, which are not on the record: then
  * gp_job_saved says what is saved at least. */
 bool gp_job_awaits_workers(const gp_job *job);
-/* And what at most, where these were fast enough; 0: the job awaits none. */
-bool gp_job_saved_at_most(gp_job *job, const gp_whatif *w, uint64_t *ns);
+/* And what at most, where these were fast enough; and where `vague`, so that streams may have
+ * worked beside each other more than they did, with that; 0: the job awaits none, and is not vague.
+ */
+bool gp_job_saved_at_most(gp_job *job, const gp_whatif *w, bool vague, uint64_t *ns);
 /* Of the 64 lines that waited longest, in all ranks together, by what the job would take less
  * without them in each; all->saved, ->at_most: by leaving out all that a script can avoid, and
  * rank[i], unless NULL: how much sooner that rank would then end. Waits that were asked for, and

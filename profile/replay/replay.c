@@ -364,7 +364,7 @@ static bool keeps(const gp_command *c, const void *with) {
 static bool least_end(const pass *p, uint64_t *end) {
     const gp_whatif *w = p->w;
     *end = 0;
-    if (!p->t->p->unknown_orders || w->card || w->network || w->batch) return true;
+    if (!p->t->p->unknown_orders || w->beside || w->card || w->network || w->batch) return true;
     return gp_timeline_ran(p->t, keeps, w, end) && (*end += p->t->p->t0);
 }
 

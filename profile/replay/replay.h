@@ -49,6 +49,8 @@ typedef struct gp_whatif {
                             times the work, and so do loaders; 0: none */
     bool prompt; /* batches of worker processes, which are not on the record, come as long after the
                     host asks as they did; else they come when they came */
+    bool beside; /* where a trace does not say what streams wait for, they may work beside each
+                    other more than they did; else they may not */
     int workers; /* of each loader, which is asked for one batch more than it has workers; 0: those
                     of the record */
     const gp_card *card; /* devices' work takes this card's times, by the costs on the record; NULL:

@@ -18,10 +18,11 @@ typedef struct gp_worth {
     uint64_t ns, times; /* what the record owes to it, in the rank that owes it the most */
     uint64_t once;      /* script, cpu: ns of lines that are passed once, or before the steps */
     uint64_t between;   /* script: ns as gp_between_launches has them */
-    uint64_t extra;     /* of the host's time: ns that are owed to it in one step more than in the
-                           median one, and that step, from 1; of fewer than three steps, in one
-                           stretch: 0 */
-    int step, steps;
+    uint64_t extra;     /* ns that are owed to it in the steps that have most of it more than in the
+                           median one; of fewer than three steps, of the host's time in stretches */
+    int extras;         /* how many steps, or stretches, these are; */
+    int step, steps;    /* the first of those with the most, from 1, of so many; 0: of stretches */
+    uint64_t earlier;   /* of devices' work: ns of what nothing on the record queued */
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */
     uint64_t at_most;   /* where v->vague, of the devices' work and waits, and where v->paced: more
@@ -58,6 +59,7 @@ typedef struct gp_verdict {
     uint64_t all_waits; /* that of waits and synchronize together */
     gp_idle idle;       /* of the rank that ended last */
     uint64_t wall;
+    uint64_t launches, replayed; /* the host's events that queued work; by captured functions */
     uint64_t launched;           /* as gp_lost_launches; of another program's trace */
     uint64_t calls;              /* kernels and copies that a call of the runtime queued */
     uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the

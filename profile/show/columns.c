@@ -27,9 +27,9 @@ static const void *source_of(const gp_rec *r) {
 
 static bool same(const gp_rec *a, const gp_rec *b) {
     return a->name == b->name && a->kind == b->kind && a->why == b->why &&
-           a->inplace == b->inplace && a->failed == b->failed && a->file == b->file &&
-           a->line == b->line && a->stack == b->stack && source_of(a) == source_of(b) &&
-           details(a) == details(b);
+           a->inplace == b->inplace && a->failed == b->failed && a->replayed == b->replayed &&
+           a->file == b->file && a->line == b->line && a->stack == b->stack &&
+           source_of(a) == source_of(b) && details(a) == details(b);
 }
 
 static uint64_t hash(const gp_rec *r) {

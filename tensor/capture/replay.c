@@ -91,6 +91,7 @@ bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s) {
     gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
     gp_capture_set_call(v, i, &c, array);
     c.stream = s;
+    c.replayed = true;
     c.id = begin ? gp_next_id() : 0;
     gp_srcloc_set_forward(r->call.loc);
     if (begin) begin(&c);

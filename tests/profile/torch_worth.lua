@@ -73,7 +73,7 @@ for _, case in ipairs { { "Python", python = 5000, slow = 1000 },
         near(by.script.worth, 25e6, 1e5, "without Python")
         t.is({ verdict.cause, by.script.rank }, { "script", 1 }, "what dominated")
     else
-        t.ok(text:find("meanwhile: aten::mm on r1", 1, true), "what it did meanwhile", text)
+        t.ok(text:find("meanwhile: aten::mm on cuda", 1, true), "what it did meanwhile", text)
     end
 end
 
@@ -193,8 +193,8 @@ end
 -- ---- once ----
 -- Ten steps of 500 us: a kernel of 50, and one of another name in the first step alone. In the
 -- seventh 8 ms of host pass: in the script, or in the call that launches a kernel which has run
--- before, for the first time, or with another shape. Without steps on the record the same is said
--- of a stretch.
+-- before, for the first time, or with another shape; or its kernel takes 8 ms. Without steps on the
+-- record the same is said of a stretch of the host, and nothing of a kernel.
 for _, case in ipairs {
     { "a gap", cause = "script", gap = 8000, step = 7 },
     { "a gap, no steps", cause = "script", gap = 8000, bare = true },
@@ -204,6 +204,9 @@ for _, case in ipairs {
     { "a first launch", cause = "setup", call = 8000, kernel = "new" },
     { "another call", cause = "launches", call = 8000, step = 7, event = "cudaEventRecord" },
     { "a first one", cause = "setup", call = 8000, event = "cudaFuncGetAttributes" },
+    { "a kernel", cause = "kernels", ran = 8000, step = 7 },
+    { "a kernel, no steps", cause = "kernels", ran = 8000, bare = true, silent = true },
+    { "a kernel in each step", cause = "kernels", ran = 8000, each = true },
 } do
     local r, at = made.trace(), 0
     for k = 1, 10 do
@@ -219,7 +222,8 @@ for _, case in ipairs {
             at = at + (now and case.call or 0)
         end
         local from = at + 30 + long
-        r:kernel(now and case.kernel or "gemm", from, 50, r:call("cudaLaunchKernel", at + 15,
+        local ran = now and case.ran or 0
+        r:kernel(now and case.kernel or "gemm", from, 50 + ran, r:call("cudaLaunchKernel", at + 15,
             5 + long))
         at = at + 500 + long
         if not case.bare then r:region("ProfilerStep#" .. k, began, at - began) end
@@ -227,10 +231,28 @@ for _, case in ipairs {
     local by = by_cause(load(r):verdict())
     local row = by[case.cause]
     near(row.ns, (case.each and 10 or 1) * 8e6, 6e6, case[1] .. ": its cause")
+    t.ok(not row.advice:find("record began", 1, true), "nothing was queued before the record")
     t.is((row.advice:match "came once, in step (%d+) of the 10"), case.step
         and tostring(case.step), "once, in step", row.advice)
-    t.is(row.advice:find("came once, in one stretch", 1, true) ~= nil, case.bare == true,
-        "once, without steps")
+    t.is(row.advice:find("came once, in one stretch", 1, true) ~= nil,
+        case.bare == true and not case.silent, "once, without steps")
+end
+
+-- Three steps of a kernel of 50 us behind one of 9 ms that ran when the record began, or that the
+-- first of them queued.
+for _, own in ipairs { false, true } do
+    local r, busy = made.trace(), 9000
+    r:kernel("old", own and 20 or 0, busy, own and r:call("cudaLaunchKernel", 2, 4) or 12345)
+    for k = 0, 2 do
+        local at = 100 * k
+        r:op("aten::mm", at + 10, 20)
+        r:kernel("gemm", busy + 20 + 50 * k, 50, r:call("cudaLaunchKernel", at + 15, 5))
+        r:region("ProfilerStep#" .. k, at, 99)
+    end
+    local row = by_cause(load(r):verdict()).kernels
+    local says = row.advice:find("nothing on the record queued 9.000ms of the 9.150ms", 1, true)
+    t.is({ says ~= nil, row.earlier }, { not own, own and 0 or 9000000 },
+        "what was queued before the record", row.advice)
 end
 
 -- ---- what is in place already ----

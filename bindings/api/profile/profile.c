@@ -308,6 +308,7 @@ void gp_lua_push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_text(L, "file", r->file), set_int(L, "line", r->line);
     if (r->kind == GP_REC_SAMPLE) set_int(L, "samples", r->bytes);
+    if (gp_is_batch_request(r)) lua_pushboolean(L, true), lua_setfield(L, -2, "batch");
     if (gp_rec_has_why(r)) set_text(L, "why", gp_why_name((gp_why)r->why));
     bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
     if (named && r->kernel) set_text(L, "kernel", r->kernel);

@@ -183,11 +183,13 @@ static void set_most(lua_State *L, const gp_worth *w) {
     set_int(L, "once", w->once);
 }
 
-/* Sets the fields that say how much of it came once. */
+/* Sets the fields that say how much of it came once, and was queued before the record. */
 static void set_extra(lua_State *L, const gp_worth *w) {
     set_int(L, "extra", w->extra);
+    set_int(L, "extras", (uint64_t)w->extras);
     set_int(L, "step", (uint64_t)w->step);
     set_int(L, "steps", (uint64_t)w->steps);
+    set_int(L, "earlier", w->earlier);
 }
 
 /* Of kernels whose blocks are known, their time, and that of those with less than one for two
@@ -268,13 +270,14 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, more, at_most, rank, advice, reads,
  * file, line, name, sampled, library, before, before_file, before_line, most, most_times, once,
- * extra, step, steps, between, filled, small, pass}, rank where there are several, sampled where
- * name is a function of the script's, or what a library does for it, with advice on that as
- * library, one for each cause that the record knows, in the order of cause.def; with wall, work,
- * queued, calls, launched, busy, profiler (its own time), sampled (whether samples of the script
- * were taken), devices (the worth of kernels, copies, collectives and delays together), all_waits
- * (that of waits and synchronize together), vague (what those are worth is not known), paced (nor
- * how long worker processes took for batches) and, where the record does not tell, untold */
+ * extra, extras, step, steps, earlier, between, filled, small, pass}, rank where there are several,
+ * sampled where name is a function of the script's, or what a library does for it, with advice on
+ * that as library, one for each cause that the record knows, in the order of cause.def; with wall,
+ * work, queued, calls, launched, launches, replayed, busy, profiler (its own time), sampled
+ * (whether samples of the script were taken), devices (the worth of kernels, copies, collectives
+ * and delays together), all_waits (that of waits and synchronize together), vague (what those are
+ * worth is not known), paced (nor how long worker processes took for batches) and, where the record
+ * does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",      "empty", "dropped",  "cut",   "device",
                                       "calls", "work",  "launched", "orders"};
@@ -286,7 +289,7 @@ static int l_verdict(lua_State *L) {
     for (int cause = 0, n = 0; cause < GP_CAUSES; cause++) {
         const gp_worth *w = &v.of[cause];
         if (!w->ns) continue;
-        lua_createtable(L, 0, 15);
+        lua_createtable(L, 0, 18);
         set_texts(L, p, (gp_cause)cause, w);
         set_int(L, "ns", w->ns);
         set_int(L, "times", w->times);
@@ -305,6 +308,8 @@ static int l_verdict(lua_State *L) {
     set_int(L, "queued", v.queued);
     set_int(L, "calls", v.calls);
     set_int(L, "launched", v.launched);
+    set_int(L, "launches", v.launches);
+    set_int(L, "replayed", v.replayed);
     set_int(L, "devices", v.devices);
     set_int(L, "all_waits", v.all_waits);
     set_int(L, "profiler", v.profiler);

@@ -10,6 +10,7 @@
 #include "profile/replay/replay.h"
 #include "profile/sync/sync.h"
 #include "profile/show/table.h"
+#include "profile/show/usage.h"
 
 enum { LINES = 32, SCALES = 32, TEXT = 600, MOST_WITHOUT = 1000 };
 
@@ -315,13 +316,20 @@ static void check_network(lua_State *L, const gp_prof *p, int i, options *o) {
         n->ranks, n->name, n->latency * 1e6, n->bandwidth * 1e-9, gp_algorithm_name(n->algorithm));
 }
 
+static bool is_on_device(const gp_rec *r) {
+    return gp_rec_is_work(r) && gp_rec_is_collective(r) && !gp_rec_runs_on_host(r);
+}
+
 /* What a replay of p has to assume. */
 static void say_assumed(const gp_prof *p, options *o) {
     if (p->unknown_orders)
         say(o,
             "; no stream is taken to wait for another%s: the trace has calls for that (%d), which "
             "do not say for what",
-            p->ranks > 1 ? ", but for a collective where what it ran began just after that" : "",
+            gp_count_recs(p->workers, is_on_device)
+                ? ", but for a collective where what it ran began just after that, and a "
+                  "collective for what it may send"
+                : "",
             p->unknown_orders);
     if (p->guessed_orders)
         say(o,

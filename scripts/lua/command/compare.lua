@@ -13,7 +13,8 @@ traces of torch.profiler.
                    rank
   --limit N        rows; 20
   --max-bytes N    read files of at most N bytes, unpacked; 1073741824
-A measured profile and a modelled or predicted one are not compared.
+Of records with another number of steps those of a step are compared. A measured profile and a
+modelled or predicted one are not compared.
 The exit status is 0, 1 where the check fails, 2 for wrong options, or 3 for files that cannot be
 read or compared.
 ]], { ["--fail-above"] = "a percentage, as in 10%",
@@ -32,12 +33,15 @@ local MEASURES <const> = {
 }
 
 local function shown(name, v)
-    return name == "waits" and ("%d"):format(v) or ("%.3f ms"):format(v / 1e6)
+    return name:find "^waits" and ("%.6g"):format(v) or ("%.3f ms"):format(v / 1e6)
 end
 
--- Whether after has at most that many percent more than before.
+-- Whether after has at most that many percent more than before, in a step where both records have
+-- steps and another number of them.
 local function keeps(before, after, name, percent)
     local a, b = MEASURES[name](before), MEASURES[name](after)
+    local _, steps_before, steps = require "profile.diff".steps_of(after, before)
+    if steps then a, b, name = a / steps_before, b / steps, name .. " of a step" end
     local fine = b <= a * (1 + percent / 100)
     command.say("%s: %s before, %s now%s: %s %g%% more", name, shown(name, a), shown(name, b),
         a > 0 and (" (%+.1f%%)"):format(100 * (b - a) / a) or "",

@@ -5,22 +5,32 @@ local require = ...
 local fit, registry = require "fit", require "registry"
 local replay = registry["gpush.replay"]
 local time = fit.time
+local NAME <const> = 60 -- characters of a kernel's name
 
 local M = {}
 
---- Where most of what the host does came once, in one step of several or one stretch, as work in a
---- loop does not: when, and what is known of it; nil: it did not.
+--- Where most of a cause came once, in one step of several or one stretch, as work in a loop does
+--- not, or was queued before the record began: when, and what is known of it; nil: it did not.
 local STEADY <const> = { waits = true, synchronize = true, setup = true, collectives = true }
+local EARLIER <const> = "nothing on the record queued %s of the %s: it was queued before the \z
+    record began; synchronize before it begins, to see what the program takes"
 function M.came_once(row)
-    if STEADY[row.cause] or 2 * row.extra < row.ns or row.times < 2 then return end
-    local when = row.steps > 0 and ("in step %d of the %d on the record"):format(row.step,
-        row.steps) or "in one stretch of this record"
-    local why = row.cause == "launches" and ": no kernel ran there for the first time, and \z
-        nothing on the record says why; the system may have given its processor to something else"
-        or ": not what each step takes"
-    return ("%s of the %s came once, %s%s; record more steps to see whether it comes again")
-        :format(time(row.extra), time(row.ns), when, why)
+    if row.earlier > 0 and 2 * row.earlier >= row.ns then
+        return EARLIER:format(time(row.earlier), time(row.ns))
+    end
+    local few = row.extras == 1 or row.steps > 0 and 3 * row.extras <= row.steps
+    if STEADY[row.cause] or 2 * row.extra < row.ns or not few
+        or row.times < 2 and row.steps == 0 then return end
+    local when = row.steps == 0 and "in one stretch of this record"
+        or row.extras == 1 and ("in step %d of the %d on the record"):format(row.step, row.steps)
+        or ("in %d of the %d steps on the record"):format(row.extras, row.steps)
+    local why = row.cause == "launches" and row.extras == 1 and ": no kernel ran there for the \z
+        first time, and nothing on the record says why; the system may have given its processor \z
+        to something else" or ": not what each step takes"
+    return ("%s of the %s came %s%s%s; record more steps to see whether it comes again"):format(
+        time(row.extra), time(row.ns), row.extras == 1 and "once, " or "", when, why)
 end
+
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
 -- or the record does not tell.
 local function small(row, built)
@@ -34,9 +44,18 @@ end
 -- Parts of kernels' names, in small letters: of products, convolutions and attention, and of
 -- numbers of 16 bits and fewer.
 local PRODUCTS <const> = { "gemm", "conv", "xmma", "cutlass", "nvjet", "bmm_", "flash", "fmha",
-    "attention", "winograd", "wgrad", "dgrad", "cijk_" }
+    "attention", "winograd", "wgrad", "dgrad", "cijk_", "cudnn::rnn" }
 local SHORT <const> = { "bf16", "bfloat16", "half", "fp16", "f16", "e4m3", "e5m2", "fp8", "h884",
     "h1688", "h16816", "_bbs", "_bss", "_hhs", "_hss" }
+
+-- Of 64 bits or complex numbers, which autocast leaves as they are; and of whole ones of 8 bits.
+local LONG <const> = { "dgemm", "zgemm", "cgemm", "f64f64", "d884" }
+local WHOLE <const> = { "igemm", "int8", "i8i8", "s8s8" }
+-- Of PyTorch's own kernels: convolutions; those that torch.compile joins; and those of optimizers
+-- and of other lists, which are of many tensors already.
+local OWN_PRODUCTS <const> = { "conv_depthwise", "slow_conv" }
+local JOINED <const> = { "elementwise", "reduce_kernel", "softmax", "norm", "dropout", "catarray" }
+local LISTS <const> = "multi_tensor_apply"
 
 local COMPILED <const> = "^triton_" -- kernels that torch.compile made
 local OTHERS <const> = { "memcpy", "memset", "copybuffer", "nccl", "[" } -- which are no kernels
@@ -49,34 +68,61 @@ local function has_any(name, parts)
     return false
 end
 
+-- What a kernel of PyTorch is, by its name: "product", "list", "joined" by torch.compile, "own" of
+-- PyTorch, "compiled"; nil: not known. And of a product, its numbers: "short", "long", "whole".
+local function kind_of(kernel)
+    local name = kernel:lower()
+    if kernel:find(COMPILED) then return "compiled" end
+    local own = name:find("at::native", 1, true)
+    if own and not has_any(name, OWN_PRODUCTS) then
+        return name:find(LISTS, 1, true) and "list" or has_any(name, JOINED) and "joined" or "own"
+    end
+    if not own and not has_any(name, PRODUCTS) then return end
+    return "product", has_any(name, LONG) and "long" or has_any(name, WHOLE) and "whole"
+        or (has_any(name, SHORT) or name:find(NVJET)) and "short" or nil
+end
+
+local OF_PRODUCTS <const> = { short = ", most of them in 16 bits or fewer already: ",
+    whole = ", most of them in 8 bits already: ",
+    long = ", most of them in f64 or complex, which autocast leaves: f32 where f64 is not needed; \z
+        " }
+local IN_F32 <const> =
+    ": torch.autocast where they are in f32, to f16, or bf16 from the A100 on; "
+local OF_KINDS <const> = {
+    { "joined", "PyTorch's own elementwise ops, reductions and normalizations: torch.compile \z
+        joins many of them" },
+    { "product", "products, convolutions and attention%sa smaller model or input" },
+    { "list", "PyTorch's ops on lists, as of an optimizer, for many tensors at once already: \z
+        fewer or smaller parameters, or fewer steps of it (gradients of several batches added \z
+        up)" },
+    { "own", "PyTorch's own, %s the most: torch.compile hardly joins these, nor does autocast \z
+        make them cheaper; less data for them does" },
+    { "compiled", "made by torch.compile (triton_…): mode=\"max-autotune\" tries more ways to \z
+        run them; a smaller model or input" },
+    { "other", "others, %s the most, whose names do not say that autocast or torch.compile makes \z
+        them cheaper; less data for them does, or another way to compute it" } }
+
 -- What to do about kernels of PyTorch by what they are, as their names say; nil: they do not.
 function M.by_kind(prof)
-    local all, native, products, short, compiled, parts = 0, 0, 0, 0, 0, {}
+    local all, sums, parts, most = 0, {}, {}, { own = { ns = 0 }, other = { ns = 0 } }
     for _, row in ipairs(prof:rows { group = "kernel" }) do
-        local name, ns = row.name:lower(), row.self_device_time_total
-        local own = name:find("at::native", 1, true)
-        local product = not own and has_any(name, PRODUCTS)
-        all = all + (has_any(name, OTHERS) and 0 or ns)
-        if own then native = native + ns end
-        if row.name:find(COMPILED) then compiled = compiled + ns end
-        if product then products = products + ns end
-        if product and (has_any(name, SHORT) or name:find(NVJET)) then short = short + ns end
+        local ns = row.self_device_time_total
+        local kind, numbers = kind_of(row.name)
+        if has_any(row.name:lower(), OTHERS) then ns = 0 end
+        all, kind = all + ns, kind or "other"
+        for _, key in ipairs { kind, numbers } do sums[key] = (sums[key] or 0) + ns end
+        if most[kind] and ns > most[kind].ns then most[kind] = { ns = ns, name = row.name } end
     end
-    if native >= all / 4 then
-        parts[1] = ("%s of %s are PyTorch's own elementwise ops, reductions and normalizations: \z
-            torch.compile joins many of them"):format(time(native), time(all))
-    end
-    if products >= all / 4 then
-        parts[#parts + 1] = ("%s of %s are products, convolutions and attention%s"):format(
-            time(products), time(all), 2 * short >= products and
-            ", most of them in 16 bits or fewer already: a smaller model or input" or
-            ": torch.autocast where they are in f32, to f16, or bf16 from the A100 on; a \z
-            smaller model or input")
-    end
-    if compiled >= all / 4 then
-        parts[#parts + 1] = ("torch.compile made the kernels of %s of %s (triton_…): \z
-            mode=\"max-autotune\" tries more ways to run them; a smaller model or input")
-            :format(time(compiled), time(all))
+    for _, it in ipairs(OF_KINDS) do
+        local ns, how = sums[it[1]] or 0, IN_F32
+        for numbers, text in pairs(OF_PRODUCTS) do
+            if 2 * (sums[numbers] or 0) >= ns then how = text end
+        end
+        if ns > 0 and ns >= all / 4 then
+            local one = most[it[1]]
+            parts[#parts + 1] = ("%s of %s are "):format(time(ns), time(all))
+                .. it[2]:format(one and fit.shorten(fit.safe(one.name), NAME) or how)
+        end
     end
     return all > 0 and parts[1] and table.concat(parts, "; ")
 end
@@ -148,9 +194,10 @@ local function of_torch(prof)
 end
 
 --- Whether CUDA graphs launched at least half of the devices' work, and torch.compile made kernels
---- of a quarter of its time; and whether the program is known to be PyTorch's: of another program's
---- trace -> {graphs, compiled, torch}.
-function M.built(prof)
+--- of a quarter of its time; whether the program is known to be PyTorch's, of another program's
+--- trace; and whether captured functions launched at least half of list's launches -> {graphs,
+--- compiled, torch, captured, replayed, launches}.
+function M.built(prof, list)
     local work, graphs, all, compiled = 0, 0, 0, 0
     for _, row in ipairs(prof.foreign and prof:launches() or {}) do
         work = work + row.work
@@ -161,7 +208,8 @@ function M.built(prof)
         if row.name:find(COMPILED) then compiled = compiled + row.self_device_time_total end
     end
     return { graphs = work > 0 and 2 * graphs >= work, compiled = all > 0 and 4 * compiled >= all,
-        torch = prof.foreign and of_torch(prof) }
+        torch = prof.foreign and of_torch(prof), replayed = list.replayed, launches = list.launches,
+        captured = list.replayed > 0 and 2 * list.replayed >= list.launches }
 end
 
 local GRAPHS <const> = "launch less: CUDA graphs launch most of the work already \z
@@ -172,10 +220,17 @@ local COMPILED_LAUNCHES <const> = "launch less: torch.compile made kernels alrea
 local FUSED <const> = "launch less: fuse(f) made kernels of several ops already; capture(step) \z
     replays at once the launches of a step that never waits (with SGD, Adam, AdamW, RMSprop or \z
     Adagrad); or larger batches"
+local CAPTURED <const> = "launch less: captured functions replay %d of %d already, and only their \z
+    first call launches one by one; %slarger batches"
+local FUSES <const> = "fuse(f) in them makes one kernel of several ops; or "
 
 --- What to do about launches, of gpush's own or of a trace of PyTorch; nil: what cause.def says.
 function M.launches(row, built, prof)
-    if not prof.foreign then return row.name and row.name:find("+", 1, true) and FUSED or nil end
+    local fused = row.name and row.name:find("+", 1, true)
+    if built.captured then
+        return CAPTURED:format(built.replayed, built.launches, fused and "" or FUSES)
+    end
+    if not prof.foreign then return fused and FUSED or nil end
     if row.reads and 2 * row.most >= row.ns then
         return ("%s of it is in %s, which reads a result on the host: no CUDA graph holds that, \z
             and torch.compile joins nothing across it: %s"):format(time(row.most),
@@ -206,7 +261,7 @@ local REPLAYED_BY <const> = {
 --- What to do about the script, where most of its time lies between launches; nil: what is said
 --- of all.
 function M.script(row, built, prof)
-    if 2 * row.between < row.ns then return end
+    if 2 * row.between < row.ns or built.captured then return end
     local by = not prof.foreign and REPLAYED
         or REPLAYED_BY[prof.writer and prof.writer:find "^JAX" and "jax"
             or not built.torch and "any" or built.graphs and "graphs" or "torch"]

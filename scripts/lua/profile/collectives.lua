@@ -34,6 +34,9 @@ local function is_message(e)
         or name:find "^%a+:send" ~= nil or name:find "^%a+:recv" ~= nil
 end
 
+-- The kind of device that an event is of, the same in every rank: "cuda" of "r1/cuda:1".
+local function kind_of(e) return (e.device:gsub("^r%d+/", ""):gsub(":%d+$", "")) end
+
 -- Events without those that lie within an earlier one; in the order of their starts.
 local function outermost(list)
     sort(list)
@@ -94,7 +97,7 @@ local function events_of(prof, r)
         elseif e.kind == "sample" and prof.foreign then -- which stands for the time until its end
             out.script[#out.script + 1] = { name = script_name(e), start = e.start + 1 - e.samples,
                 stop = e.start + 1 }
-        elseif e.kind == "op" or e.kind == "wait" then
+        elseif e.kind == "op" or e.kind == "wait" or prof.foreign and e.batch then
             out.host[#out.host + 1] = e
             e.collective = e.kind == "op" and queued[e.id]
             if e.why == "collective" then out.waits[#out.waits + 1] = e end
@@ -154,7 +157,7 @@ local function add_work(sums, r, from, to)
         local e = r.work[k]
         if e.start >= to then break end
         local op = op_of(r, e)
-        add(sums, ("%s on %s"):format(place(op), e.device), math.max(from, e.start),
+        add(sums, ("%s on %s"):format(place(op), kind_of(e)), math.max(from, e.start),
             math.min(to, e.stop))
         ended = math.max(ended, math.min(to, e.stop))
     end
@@ -197,7 +200,7 @@ local function meetings(ranks)
     for _, r in ipairs(ranks) do
         local count = {}
         for i, e in ipairs(r.met) do
-            local kind = e.device:gsub("^r%d+/", ""):gsub(":%d+$", "") .. "\0" .. e.op
+            local kind = kind_of(e) .. "\0" .. e.op
             count[kind] = (count[kind] or 0) + 1
             local key = kind .. "\0" .. count[kind]
             local m = known[key] or { begun = 0, ended = math.huge }
@@ -242,7 +245,9 @@ local function add_meeting(row, m)
         late = { rank = last.r.rank, count = 0, late = 0 }
         row.by_rank[last.r.rank] = late
     end
-    late.count, late.late = late.count + 1, late.late + last.e.start - m[#m - 1].e.start
+    local by = last.e.start - m[#m - 1].e.start
+    if by == 0 then return end -- none came last
+    late.count, late.late = late.count + 1, late.late + by
     local t = m[1].e.start
     late[late.count] = { usual = task(m[1], t), did = task(last, t) }
 end
@@ -261,7 +266,9 @@ end
 -- The rank that came last by the most, and what it did more than the first one.
 local function conclude(row)
     local worst
-    for _, late in pairs(row.by_rank) do
+    row.lates = {}
+    for rank, late in pairs(row.by_rank) do
+        row.lates[rank] = { times = late.count, ns = late.late }
         if not worst or late.late > worst.late
             or late.late == worst.late and late.rank < worst.rank then worst = late end
     end
@@ -375,8 +382,8 @@ function Collectives.__tostring(list)
     return table.concat(out, "\n")
 end
 
---- prof:collectives() -> a row for each op of dist and line, the longest waits first; .ranks: a
---- row for each rank; .imbalance
+--- prof:collectives() -> a row for each op of dist and line, the longest waits first, with .lates:
+--- by rank, how often and by how much it came last; .ranks: a row for each rank; .imbalance
 local function collectives(prof)
     local ranks, known = ranks_of(prof), {}
     local list = { ranks = {}, imbalance = 1, kind = prof.kind, unpaired = prof.unpaired }

@@ -3,6 +3,7 @@
 local require = ...
 local fail, registry = require "fail", require "registry"
 local fit = require "fit"
+local steps = require "profile.gate".steps
 local not_compared = registry["gpush.usage"].not_compared
 local SHOWN = 20 -- rows
 
@@ -115,6 +116,16 @@ local function refused(what, a, other, b)
     return not_compared(what, kind(a, b), other, kind(b, a))
 end
 
+local STEPS <const> = "Steps: %d before, %d now: the counts and times are of all of them; a step \z
+    takes %s before, %s now\n"
+
+-- What is said where the records have another number of steps; how many each has, or nil.
+local function steps_of(prof, before)
+    local a, b = steps(before), steps(prof)
+    if not a or not b or a == b then return "" end
+    return STEPS:format(a, b, time(before.wall_ns / a), time(prof.wall_ns / b)), a, b
+end
+
 local BOUNDS <const> = "the card takes at least that, as nobody measured how long it takes: %s; \z
     of such times nothing follows about what is faster"
 
@@ -145,11 +156,11 @@ local function diff(prof, before, group, limit)
     local times = (least or refused("before", before, "now", prof)) and ""
         or (" (%.2f times)"):format(prof.wall_ns / before.wall_ns)
     return ("%s\n%sWall time: %s before, %s now%s\n\z
-        Waits: %d before (%s), %d now (%s)\n%s\n"):format(aligned(lines),
+        Waits: %d before (%s), %d now (%s)\n%s%s\n"):format(aligned(lines),
         #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
             or "", time(before.wall_ns), time(prof.wall_ns), times, n0,
-        time(t0), n1, time(t1), kinds(before.kind, prof.kind) .. (least
+        time(t0), n1, time(t1), (steps_of(prof, before)), kinds(before.kind, prof.kind) .. (least
             and "\n" .. BOUNDS:format(fit.safe(least)) or ""))
 end
 
-return { diff = diff, refused = refused }
+return { diff = diff, refused = refused, steps_of = steps_of }

@@ -6,6 +6,7 @@
 local require = ...
 local gpush, fail, save = require "gpush", require "fail", require "save"
 local lines, fit = require "sync.baseline", require "fit"
+local usage = require "registry" ["gpush.usage"]
 
 local FORM <const> = "gpush profile baseline 1"
 local LARGEST <const> = 64 << 20 -- bytes of a file
@@ -50,6 +51,15 @@ local function peak_of(prof)
 end
 
 local function is_step(name) return name == "ProfilerStep*" or name:find "^step %d+$" end
+
+--- How many steps a profile's record has, of one rank; nil: it has none.
+function M.steps(prof)
+    local n = 0
+    for _, row in ipairs(prof:rows { group = "region" }) do
+        if is_step(row.name) then n = n + row.count end
+    end
+    return n > 0 and n // math.max(1, #usage.ranks(prof)) or nil
+end
 
 --- What is checked of a profile: {waits = list, launches =, copies =, bytes =, peak =}, how many
 --- waits were the profiler's, own, and what it is of: {ranks =, steps =}, with the steps of all

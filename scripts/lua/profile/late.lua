@@ -6,27 +6,37 @@ local collectives = require "profile.collectives".collectives
 
 local M = {}
 
---- The rank that is late by the most -> {rank, times, of, ns, meanwhile}; of: how many collectives
---- several ranks meet in; nil: none is late by `least` ns. And prof:collectives(), where that is.
+--- The rank that is late by the most -> {rank, times, of, ns, meanwhile, all}; of: how many
+--- collectives several ranks meet in; all: ns by which any rank is; nil: none is late by `least`
+--- ns. And prof:collectives(), where that is.
 function M.of(prof, least)
-    local by, worst, all, rows = {}, nil, 0, collectives(prof)
+    local by, worst, all, sum, rows = {}, nil, 0, 0, collectives(prof)
     for _, row in ipairs(rows) do
-        local it = by[row.last] or { rank = row.last, times = 0, ns = 0, most = -1 }
-        by[row.last], all = it, all + row.count
-        it.times, it.ns = it.times + row.times_last, it.ns + row.late
+        all = all + row.count
+        for rank, late in pairs(row.lates) do
+            local it = by[rank] or { rank = rank, times = 0, ns = 0, most = -1 }
+            by[rank], sum = it, sum + late.ns
+            it.times, it.ns = it.times + late.times, it.ns + late.ns
+        end
+        local it = by[row.last]
         if row.late > it.most then it.most, it.meanwhile = row.late, row.meanwhile end
-        if not worst or it.ns > worst.ns then worst = it end
+    end
+    for _, it in pairs(by) do
+        local more = worst and (it.ns > worst.ns or it.ns == worst.ns and it.rank < worst.rank)
+        if not worst or more then worst = it end
     end
     if not worst or worst.ns < least then return nil, rows end
-    worst.of = all
+    worst.of, worst.all = all, sum
     return worst, rows
 end
 
 --- As a part of a sentence.
 function M.text(it)
-    return ("rank %d comes last in %d of %d collectives, by %s, and the others wait for it%s")
+    return ("rank %d comes last in %d of %d collectives, by %s, and the others wait for it%s%s")
         :format(it.rank, it.times, it.of, fit.time(it.ns), it.meanwhile
-        and "; meanwhile: " .. fit.safe(it.meanwhile) or "")
+        and "; meanwhile: " .. fit.safe(it.meanwhile) or "", 2 * (it.all - it.ns) >= it.ns
+        and ("; in other collectives other ranks come last, by %s together"):format(
+        fit.time(it.all - it.ns)) or "")
 end
 
 --- What to do about collectives that mostly wait for it.

@@ -359,7 +359,8 @@ end
 -- record's times
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
-    local list, loads, built = replay.verdict(prof, rank), false, causes.built(prof)
+    local list, loads = replay.verdict(prof, rank), false
+    local built = causes.built(prof, list)
     local of_writer = causes.BY_WRITER[prof.writer] or {}
     for i, row in ipairs(list) do
         local any = prof.foreign and not built.torch and causes.ANY[row.cause]

@@ -1,0 +1,184 @@
+--!plain
+-- What a trace's verdict concludes: collectives wait for what they send, the rank that is late and
+-- why, what came in a few steps, what kernels are by their names, and profiles with another number
+-- of steps. Times are worked out by hand.
+local t = require "tap"
+local g = require "gpush"
+local made = require "torch_trace"
+
+local folder, build = os.getenv "TMPDIR" or "/tmp", os.getenv "GPUSH_BUILD"
+local function write(name, trace)
+    local f <close> = assert(io.open(folder .. "/" .. name, "wb"))
+    f:write(trace:text())
+    return folder .. "/" .. name
+end
+local function load(...)
+    local files = {}
+    for i, trace in ipairs { ... } do files[i] = write("conclusion" .. i .. ".json", trace) end
+    local p = g.profile.load(files)
+    for _, file in ipairs(files) do os.remove(file) end
+    return p
+end
+local function by_cause(verdict)
+    local out = {}
+    for _, row in ipairs(verdict) do out[row.cause] = row end
+    return out
+end
+local function has(text, part) return text:find(part, 1, true) ~= nil end
+
+local REDUCE <const> = "ncclDevKernel_AllReduce_Sum_f32"
+
+-- ---- collectives wait for what they send ----
+-- Five steps of 500 us, whose streams' orders are not named: two kernels of 100, an all_reduce of
+-- 200 on another stream, one of 50 us after it, and an item. Without the items the device goes on
+-- without the 40 us between two steps, and no faster: 160 us of the run.
+local function sends(rank, n)
+    local r = made.trace { rank = rank, device = rank, pid = 70 + rank }
+    for k = 0, n - 1 do
+        local at = 500 * k
+        r:op("aten::mm", at, 8)
+        r:kernel("gemm", at + 10, 100, r:call("cudaLaunchKernel", at + 2, 4))
+        r:op("aten::mm", at + 10, 8)
+        r:kernel("gemm", at + 110, 100, r:call("cudaLaunchKernel", at + 12, 4))
+        r:call("cudaStreamWaitEvent", at + 20, 2)
+        r:kernel(REDUCE, at + 212, 200, r:call("cudaLaunchKernelExC", at + 24, 4), 20)
+        r:call("cudaStreamWaitEvent", at + 30, 2)
+        r:op("aten::add_", at + 34, 8)
+        r:kernel("add", at + 414, 50, r:call("cudaLaunchKernel", at + 36, 4))
+        r:op("aten::item", at + 44, 436)
+        r:call("cudaStreamSynchronize", at + 46, 432)
+    end
+    return r
+end
+for _, case in ipairs { { "one rank", sends(0, 5) }, { "two", sends(0, 5), sends(1, 5) } } do
+    local p = load(table.unpack(case, 2))
+    local waits = by_cause(p:verdict()).waits
+    t.ok(waits.worth >= 130000 and waits.worth <= 190000 and waits.at_most >= 160000,
+        ("%s: the waits are worth %d to %d ns"):format(case[1], waits.worth, waits.at_most))
+    local all = tostring(p:savings()):match "without them all: ([%d.]+)ms"
+    t.ok(math.abs(tonumber(all) - 2.32) < 0.04, "and the savings say so", all)
+end
+
+-- ---- the late rank ----
+-- Kernels are alike in both ranks; a loader makes rank 1 3 ms late, or in turn rank 0 and rank 1.
+local function alike(rank, late)
+    local r, at = made.trace { rank = rank, device = rank, pid = 70 + rank }, 0
+    for k = 1, 8 do
+        local mine, start = late(k) == rank, at
+        if mine then
+            r:region("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, 3000)
+            at = at + 3000
+        end
+        r:op("aten::mm", at + 5, 10)
+        r:kernel("gemm", at + 20, 400, r:call("cudaLaunchKernel", at + 7, 5))
+        r:op("c10d::allreduce_", at + 20, 10)
+        r:kernel(REDUCE, at + 420, start + 3620 - at - 420, r:call("cudaLaunchKernel", at + 22, 5))
+        at = start + 3700
+    end
+    return r
+end
+for _, case in ipairs { { "one", function() return 1 end, 8, "24.000ms" },
+    { "in turn", function(k) return k % 2 end, 4, "12.000ms" } } do
+    local text = load(alike(0, case[2]), alike(1, case[2])):verdict().sentence
+    t.ok(text:find(("rank %%d comes last in %d of 8 collectives, by %s"):format(case[3],
+        case[4])) ~= nil, case[1] .. ": how often, by how much", text)
+    t.ok(has(text, "meanwhile: enumerate(DataLoader)"), "the loader, not the kernels", text)
+    t.is(has(text, "in other collectives other ranks come last, by 12.000ms"), case[3] == 4,
+        "whether others are late, too")
+end
+
+-- ---- in a few steps ----
+-- Twelve steps of a kernel of 100 us; the script, or an op of the host, takes 8 ms more in some.
+for _, case in ipairs {
+    { "script", { 4 }, "[78]%.%d+ms of the %d%.%d+ms came once, in step 4 of the 12" },
+    { "script", { 3, 9 }, "1[56]%.%d+ms of the 1[67]%.%d+ms came in 2 of the 12 steps" },
+    { "script", { 1, 2, 3, 5, 7, 9, 11, 12 } }, { "cpu", { 5 }, "came once, in step 5 of the 12" },
+    { "cpu", { 5, 6 }, "16.000ms of the 16.000ms came in 2 of the 12 steps" } } do
+    local r, at, slow = made.trace(), 0, {}
+    for _, k in ipairs(case[2]) do slow[k] = 8000 end
+    for k = 1, 12 do
+        local began = at
+        if slow[k] and case[1] == "cpu" then r:op("aten::sort", at, 8000) end
+        at = at + (slow[k] or 0)
+        r:op("aten::mm", at, 8)
+        r:kernel("gemm", at + 10, 100, r:call("cudaLaunchKernel", at + 2, 4))
+        at = at + 120
+        r:region("ProfilerStep#" .. k, began, at - began)
+    end
+    local advice = by_cause(load(r):verdict())[case[1]].advice
+    t.is(advice:find(case[3] or "came ") ~= nil, case[3] ~= nil,
+        ("%s in %d steps"):format(case[1], #case[2]), advice)
+end
+
+-- ---- kernels by name ----
+for _, case in ipairs {
+    { "void at::native::(anonymous namespace)::conv_depthwise2d_forward_kernel<3>",
+        "products, convolutions and attention: torch.autocast" },
+    { "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdam>",
+        "on lists, as of an optimizer" },
+    { "void at::native::(anonymous namespace)::embedding_backward_feature_kernel<float>",
+        "torch.compile hardly joins these" },
+    { "void at::native::vectorized_elementwise_kernel<4>", "torch.compile joins many of them" },
+    { "ampere_dgemm_128x64_nn", "most of them in f64 or complex" },
+    { "ampere_igemm_int8_128x128", "in 8 bits already" },
+    { "ampere_fp16_s16816gemm_fp16_128x64", "in 16 bits or fewer already" },
+    { "void gesvdj_batch<float>", "others, void gesvdj_batch<float> the most" },
+    { "triton_poi_fused_add_0", "made by torch.compile" } } do
+    local r = made.trace()
+    for k = 0, 5 do
+        r:op("aten::one", 1000 * k, 8)
+        r:kernel(case[1], 1000 * k + 10, 990, r:call("cudaLaunchKernel", 1000 * k + 2, 4))
+    end
+    local advice = by_cause(load(r):verdict()).kernels.advice
+    t.ok(has(advice, case[2]), case[1], advice)
+end
+
+-- ---- another number of steps ----
+-- A step takes 100 us in the first, 180 in the second, which has half as many of them.
+local function steps(n, us)
+    local r = made.trace()
+    for k = 0, n - 1 do
+        r:op("aten::mm", us * k, us - 2)
+        r:kernel("gemm", us * k + 10, us - 20, r:call("cudaLaunchKernel", us * k + 2, 4))
+        r:region("ProfilerStep#" .. k, us * k, us)
+    end
+    return r
+end
+local before, after = write("before.json", steps(12, 100)), write("after.json", steps(6, 180))
+local function compare(...)
+    local pipe = assert(io.popen(("'%s/gpush' compare %s 2>&1"):format(build,
+        table.concat({ ... }, " "))))
+    local out = pipe:read "a"
+    return out, select(3, pipe:close())
+end
+local out, status = compare(before, after, "--fail-above 10%")
+t.is({ status, has(out, "wall of a step: 0.100 ms before, 0.180 ms now (+80.0%): more than 10%") },
+    { 1, true }, "a step is compared with a step", out)
+t.ok(has(out, "Steps: 12 before, 6 now"), "which is said")
+out, status = compare(after, after, "--fail-above 10%")
+t.is({ status, has(out, "of a step"), has(out, "Steps:") }, { 0, false, false }, "the same number")
+os.remove(before)
+os.remove(after)
+
+-- ---- what is captured already ----
+local gpush_sim = g.sim
+gpush_sim.card, gpush_sim.host = "h200", 8e-6
+local x = g.randn(64, 64, { device = "gpu" })
+local function twenty(y)
+    for _ = 1, 20 do y = y + 1 end
+    return y
+end
+local folder_of = folder .. "/captured.gz"
+for _, case in ipairs { { "captured", g.capture(twenty) }, { "not", twenty } } do
+    local p = g.profile.run(function() for _ = 1, 50 do case[2](x) end end)
+    p:save(folder_of)
+    for _, prof in ipairs { p, g.profile.load(folder_of) } do
+        local row = by_cause(prof:verdict()).launches
+        t.is({ has(row.advice, "captured functions replay 980 of 1000 already"),
+            has(row.advice, "capture(step)") }, { case[1] == "captured", case[1] == "not" },
+            case[1] .. ": what to do about its launches", row.advice)
+    end
+end
+os.remove(folder_of)
+
+t.done()

@@ -305,7 +305,7 @@ static bool check(reader *r, const int64_t *v, const gp_track *t, uint64_t befor
     if (in_region(v[KIND]) && v[WHERE] && !entry(tracks, v[WHERE]))
         return gp_json_fail(r->j, "an event within one that is not a region");
     if (v[LINE] < (v[KIND] == GP_REC_ALLOC ? 0 : -INT_MAX) || v[LINE] > INT_MAX || v[WHY] < 0 ||
-        v[WHY] >= GP_WHYS || v[FLAGS] < 0 || v[FLAGS] > 7)
+        v[WHY] >= GP_WHYS || v[FLAGS] < 0 || v[FLAGS] > 15)
         return gp_json_fail(r->j, "an event with a line, reason or flag out of range");
     return true;
 }
@@ -323,6 +323,7 @@ static void fill(reader *r, const int64_t *v, uint64_t t0, gp_rec *rec) {
                     .inplace = v[FLAGS] & 1,
                     .failed = v[FLAGS] >> 1 & 1,
                     .replayed = v[FLAGS] >> 2 & 1,
+                    .collective = v[FLAGS] >> 3 & 1,
                     .where = tracks ? (void *)entry(tracks, v[WHERE]) : NULL,
                     .bytes = v[BYTES],
                     .stack = entry(&r->stacks, v[STACK])};

@@ -34,7 +34,7 @@ static int by_number(const void *a, const void *b) {
 
 static bool is_collective(const kineto_event *e) {
     return e->kind == KINETO_COLLECTIVE ||
-           (e->kind == KINETO_KERNEL && !strncmp(e->name, "nccl", 4));
+           (e->kind == KINETO_KERNEL && !strncmp(e->name, "nccl", 4)); /* whose order is known */
 }
 
 static int by_start(const void *a, const void *b) {

@@ -16,9 +16,9 @@
  *              has these; -1 instead of what begins with the longest run: not known
  *   "threads"  {"host", "name", "rank", "dropped", "events"}: the host's come first
  * An event is [kind, start after the one before it, duration or -1, name, id, file, line, where,
- * bytes or cost, stack, shapes, kernel or form, why, inplace + 2 failed + 4 replayed]; zeros at its
- * end are left out. Of memory, line is the number of its block. where: a stream, a device (memory),
- * or an event of the thread (region, switch). Times in ns. */
+ * bytes or cost, stack, shapes, kernel or form, why, inplace + 2 failed + 4 replayed + 8
+ * collective]; zeros at its end are left out. Of memory, line is the number of its block. where: a
+ * stream, a device (memory), or an event of the thread (region, switch). Times in ns. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,7 +332,7 @@ static void write_event(writer *w, const gp_track *t, const gp_rec *r, uint64_t 
                    number(w, &w->stacks, r->stack),
                    number(w, text ? &w->texts : &w->shapes, more),
                    gp_rec_has_why(r) ? r->why : 0,
-                   r->inplace + 2 * r->failed + 4 * r->replayed};
+                   r->inplace + 2 * r->failed + 4 * r->replayed + 8 * r->collective};
     int n = (int)(sizeof v / sizeof *v);
     while (n > 4 && !v[n - 1]) n--;
     comma(w);

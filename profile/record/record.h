@@ -56,6 +56,7 @@ typedef struct gp_rec {
     uint8_t kind;                               /* gp_rec_kind */
     uint8_t why;                                /* WAIT, READ: gp_why */
     bool inplace : 1, failed : 1, replayed : 1; /* OP; as gp_call's */
+    bool collective : 1; /* KERNEL of another program: by its name it exchanges data of ranks */
     void *where; /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC; gp_rec *
                     of REGION, SWITCH: the enclosing region, NULL: none */
     union {

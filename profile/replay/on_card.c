@@ -45,6 +45,23 @@ static bool has_cost(const gp_prof *p) {
 
 bool gp_on_card_scales(const gp_prof *p) { return p->card && (p->foreign || !p->modelled); }
 
+/* Whether a product of f32 rounded its operands to tf32, as the names of cuBLAS's and CUTLASS's
+ * kernels say: "tf32", or "s1688" where no 16 bits are named. */
+static bool is_tf32(const gp_rec *work, const gp_cost *cost) {
+    const char *name = work->kernel ? work->kernel : work->name;
+    if (cost->unit != GP_UNIT_MATRIX || cost->dtype != GP_f32) return false;
+    bool short_ones = strstr(name, "f16") || strstr(name, "fp16");
+    return strstr(name, "tf32") || (strstr(name, "s1688") && !short_ones);
+}
+
+static double scale(const gp_card *from, const gp_card *to, const gp_rec *work,
+                    const gp_cost *cost) {
+    if (!is_tf32(work, cost)) return gp_card_scale(from, to, cost);
+    gp_card was = *from, is = *to;
+    was.tf32 = is.tf32 = true; /* a card without it has f32's rate there */
+    return gp_card_scale(&was, &is, cost);
+}
+
 double gp_on_card_scale(const gp_prof *p, const gp_torch_costs *costs, const gp_command *c,
                         const gp_card *to) {
     const gp_rec *work = c->rec;
@@ -58,7 +75,7 @@ double gp_on_card_scale(const gp_prof *p, const gp_torch_costs *costs, const gp_
         if (costs) gp_torch_costs_of(costs, work, &cost);
         else if (c->host && c->host->kind == GP_REC_OP) cost = c->host->cost;
     }
-    return cost ? gp_card_scale(p->card, to, cost) : gp_card_least_scale(p->card, to);
+    return cost ? scale(p->card, to, work, cost) : gp_card_least_scale(p->card, to);
 }
 
 bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, double *share) {

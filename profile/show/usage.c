@@ -177,6 +177,7 @@ bool gp_waits_known(const gp_prof *p) {
 /* ---- devices ---- */
 
 bool gp_rec_is_collective(const gp_rec *r) {
+    if (r->collective) return true;
     const char *name = r->kind == GP_REC_KERNEL && r->kernel ? r->kernel : r->name;
     static const char *const begin[] = {"nccl", "dist_", "gloo:", "mpi:", "ucc:"};
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)

@@ -103,6 +103,32 @@ t.is(#sync.baseline(path), 0, "a line may wait a few times more")
 waits(6)
 local more = sync.baseline(path)
 t.is({ #more, more[1].times, more[1].before }, { 1, 6, 3 }, "but not twice as often")
+-- The same line once more waits as often as the first: together twice as often.
+local function begun()
+    local y = full({ 256, 1024 }, 1, { device = "gpu" })
+    for _ = 1, 8 do y = y + 1 end
+    return y
+end
+local twins = {
+    function(y)
+        return y:sum():item()
+    end,
+    function(y)
+        return y:sum():item()
+    end,
+}
+local function of_twins(n)
+    sync.reset()
+    for i = 1, n do for _ = 1, 3 do twins[i](begun()) end end
+end
+of_twins(1)
+sync.baseline(path, { update = true })
+of_twins(2)
+more = sync.baseline(path)
+t.is({ #more, more[1].times, more[1].before, more[1].alike }, { 2, 3, 3, 6 },
+    "lines of one text count together")
+sync.baseline(path, { update = true })
+t.is(#sync.baseline(path), 0, "in the file, too")
 t.error(function() sync.baseline "/dev/zero" end,
     "sync.baseline: /dev/zero: expected a file that sync.baseline wrote", "a device has no end")
 t.error(function() sync.baseline(path .. ".none") end,

@@ -18,6 +18,7 @@
 #include "profile/record/kind.h"
 #include "profile/record/record.h"
 #include "profile/show/table.h"
+#include "profile/show/usage.h"
 #include "profile/show/chrome_trace.h"
 #include "tensor/device/backends.h"
 #include "tensor/base/env.h"
@@ -311,6 +312,8 @@ void gp_lua_push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     if (gp_is_batch_request(r)) lua_pushboolean(L, true), lua_setfield(L, -2, "batch");
     if (gp_rec_has_why(r)) set_text(L, "why", gp_why_name((gp_why)r->why));
     bool named = r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD || r->kind == GP_REC_CALL;
+    if (r->kind == GP_REC_KERNEL && gp_rec_is_collective(r))
+        lua_pushboolean(L, true), lua_setfield(L, -2, "collective");
     if (named && r->kernel) set_text(L, "kernel", r->kernel);
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
     if (r->kind == GP_REC_WAIT) set_int(L, "queued", r->bytes);

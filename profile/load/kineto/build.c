@@ -154,6 +154,13 @@ static bool add_thread(builder *b, int *i) {
 
 /* ---- the devices ---- */
 
+/* gp_kineto_exchanges, which is asked once for most names. */
+static bool exchanges(builder *b, const char *name) {
+    struct kineto_named *n = &b->named[(uintptr_t)name / 16 % (sizeof b->named / sizeof *b->named)];
+    if (n->name != name) *n = (struct kineto_named){name, gp_kineto_exchanges(name)};
+    return n->exchanges;
+}
+
 static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
     int i = kineto_map_get(&b->calls, e->correlation);
     bool by_op = i < 0 && e->external != e->correlation;
@@ -165,6 +172,7 @@ static bool add_work(builder *b, gp_track *t, const kineto_event *e) {
     r->bytes = e->bytes ? e->bytes : from && e->kind == KINETO_COPY ? from->bytes : 0;
     if (r->kind == GP_REC_MOVED) return true;
     r->kernel = e->name;
+    r->collective = exchanges(b, e->name);
     if (from) r->name = from->kind == KINETO_OP ? from->name : from->op ? from->op : r->name;
     if (gp_rec_is_collective(r)) return true; /* which have few blocks, however much they send */
     return gp_waves_add(b->p, e->name, (uint64_t)e->dur, e->at, e->occupancy,

@@ -55,7 +55,11 @@ typedef struct kineto_builder {
     int64_t at, script_ns;
     const gp_stack *script;
     const kineto_event *function;
-    const char *library; /* that runs for it, as kineto_open's */
+    const char *library;  /* that runs for it, as kineto_open's */
+    struct kineto_named { /* by a part of the name's address: the last such name */
+        const char *name;
+        bool exchanges; /* as gp_kineto_exchanges */
+    } named[256];
 } kineto_builder;
 
 static inline bool kineto_no_memory(kineto_builder *b) {

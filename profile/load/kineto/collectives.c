@@ -39,6 +39,26 @@ bool gp_kineto_is_collective(const char *name) {
     return false;
 }
 
+/* Of a kernel's name, in small letters without underscores: what libraries beside NCCL call theirs
+ * (vLLM's, SGLang's and TensorRT-LLM's own, symmetric memory's), but for reductions of a warp's or
+ * a block's threads. */
+bool gp_kineto_exchanges(const char *name) {
+    static const char *const words[] = {"allreduce",     "crossdevicereduce", "multimem",
+                                        "reducescatter", "allgather",         "alltoall"};
+    char text[1024];
+    size_t n = 0;
+    for (; *name && n + 1 < sizeof text; name++)
+        if (*name != '_') text[n++] = (char)tolower((unsigned char)*name);
+    text[n] = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(text, words[i]);
+        bool threads = at && ((at - text >= 4 && !strncmp(at - 4, "warp", 4)) ||
+                              (at - text >= 5 && !strncmp(at - 5, "block", 5)));
+        if (at && !threads) return true;
+    }
+    return false;
+}
+
 static int64_t end_of(const kineto_event *e) { return e->t0 + e->dur; }
 
 static bool queues(const kineto_event *e) {

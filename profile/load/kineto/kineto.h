@@ -95,6 +95,7 @@ bool gp_kineto_build(kineto *k, gp_prof *p, int rank, bool several, int64_t shif
 
 /* Whether a region of that name is a collective that the host runs. */
 bool gp_kineto_is_collective(const char *name);
+bool gp_kineto_exchanges(const char *kernel);
 /* Finds out what queued k's collectives, which get its external id and a stream of the host's, and
  * adds the waits for them. False with a message. */
 bool gp_kineto_collectives(kineto *k);

@@ -27,9 +27,10 @@ local say <const> = command.say
 
 local function describe(row)
     local where = row.file and ("%s:%d"):format(row.file, row.line) or "?"
-    say("%s: %s: %s waited %d time%s%s; %s", row.before and "more" or "new", where, row.what,
-        row.times, row.times == 1 and "" or "s", row.before and (", %d in the file"):format(
-            row.before) or "", row.advice)
+    say("%s: %s: %s waited %d time%s%s%s; %s", row.before and "more" or "new", where, row.what,
+        row.times, row.times == 1 and "" or "s",
+        row.alike and (", with lines of the same text %d"):format(row.alike) or "",
+        row.before and (", %d in the file"):format(row.before) or "", row.advice)
 end
 
 -- Whether the waits are those of the file; writes it where it is to be written.

@@ -22,12 +22,6 @@ end
 
 -- ---- the ranks' events ----
 
-local COLLECTIVES <const> = { "^dist_", "^nccl", "^gloo:", "^mpi:", "^ucc:" }
-local function is_collective(e)
-    local name = e.kernel or e.name
-    for _, begin in ipairs(COLLECTIVES) do if name:find(begin) then return true end end
-    return false
-end
 local function is_message(e)
     local name = e.kernel or e.name
     return e.name:find "_send$" ~= nil or e.name:find "_recv$" ~= nil
@@ -92,7 +86,7 @@ local function events_of(prof, r)
     for _, e in ipairs(usage.events(prof, r.rank)) do
         if (e.kind == "op" or e.kind == "call") and e.id then out.calls[e.id] = e end
         if e.kind == "kernel" then
-            if not is_collective(e) then out.work[#out.work + 1] = e end
+            if not e.collective then out.work[#out.work + 1] = e end
             out.longest = math.max(out.longest, e.stop - e.start)
         elseif e.kind == "sample" and prof.foreign then -- which stands for the time until its end
             out.script[#out.script + 1] = { name = script_name(e), start = e.start + 1 - e.samples,

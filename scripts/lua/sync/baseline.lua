@@ -88,20 +88,29 @@ local function read(path)
     return kept.waits
 end
 
+-- How often those of the list waited that are the same as e, and how many there are.
+local function times_of(list, e)
+    local times, n = 0, 0
+    for _, k in ipairs(list) do
+        if same(e, k) then times, n = times + (k.times or math.huge), n + 1 end
+    end
+    return times, n
+end
+
 -- The file with the waits so far, or those of them that it lacks, as sync.lines() has them, or has
--- half as often or less: then `before` says how often. A few more or fewer may be of the times:
--- what has ended already when it is read is no wait.
+-- half as often or less: then `before` says how often, and `alike` how often lines of its text did
+-- together, where there are several. A few more or fewer may be of the times: what has ended already
+-- when it is read is no wait.
 local function baseline(path, update)
     if update then return write(path, entries()) end
-    local kept, new = read(path), {}
-    for _, e in ipairs(entries()) do
-        local known, before = false, 0
-        for _, k in ipairs(kept) do
-            if same(e, k) then known, before = true, before + (k.times or math.huge) end
-        end
-        if not known or e.times >= 2 * before then
+    local kept, found, new = read(path), entries(), {}
+    for _, e in ipairs(found) do
+        local before, known = times_of(kept, e)
+        local times, lines = times_of(found, e)
+        if known == 0 or times >= 2 * before then
             new[#new + 1] = e.row
-            e.row.before = known and before or nil
+            e.row.before = known > 0 and before or nil
+            e.row.alike = lines > 1 and times or nil
         end
     end
     return new

@@ -238,11 +238,12 @@ static bool is_memory(const char *call) {
     return false;
 }
 
-/* A call beside which no device worked, and which is long for the first time, or makes something.
- */
+/* A call beside which no device worked, and which is long for the first time, or makes something:
+ * memory for the first time, others each time. */
 static bool is_setup_call(const entry *e) {
-    if (e->rec->kind != GP_REC_CALL || e->recurs || 2 * e->idle <= e->own) return false;
-    return (e->own >= GP_SETUP_NS && e->fresh) || makes(e->rec->name) || is_memory(e->rec->name);
+    if (e->rec->kind != GP_REC_CALL || 2 * e->idle <= e->own) return false;
+    if (is_memory(e->rec->name)) return !e->recurs;
+    return (e->own >= GP_SETUP_NS && e->fresh && !e->recurs) || makes(e->rec->name);
 }
 
 static void note_recurring(const gp_run *run, void *with) {

@@ -8,8 +8,7 @@
 #include "profile/show/usage.h"
 #include "tensor/base/sort.h"
 
-/* A wait may end this long before a command's own report says that it had: clocks of devices are
- * aligned to a few us. */
+/* A wait may end this long before a command's own report says so: clocks are a few us apart. */
 enum { CLOCK_ERROR = 5000, AROUND = 256 };
 
 /* A wait, and when it held up the host. */
@@ -40,7 +39,7 @@ static bool has_id(const gp_rec *r) {
     return r->id && (r->kind == GP_REC_OP || r->kind == GP_REC_COPY || r->kind == GP_REC_CALL ||
                      r->kind == GP_REC_WAIT);
 }
-static bool is_any(const gp_rec *r) { return r != NULL; }
+static bool is_any(const gp_rec *r) { return r; }
 
 /* ---- events and waits of the host ---- */
 
@@ -190,17 +189,25 @@ static void gate_times(const gp_timeline *t, const gp_command *c, uint64_t at[GP
     at[GP_GATE_ORDER] = c->after < 0 ? 0 : t->command[c->after].end;
 }
 
+/* Whether c was queued by a call that ended after what it followed had, and began after that: then
+ * it waited for the call alone. */
+static bool waited_for_call(const gp_timeline *t, const gp_command *c, uint64_t followed) {
+    uint64_t end = c->host && c->host->kind == GP_REC_CALL ? gp_rec_end(t->p, c->host) : 0;
+    return followed < end && end <= c->rec->t0;
+}
+
 static void set_gate(const gp_timeline *t, gp_command *c) {
     uint64_t at[GP_GATES];
     gate_times(t, c, at);
     c->gate = at[GP_GATE_STREAM] >= at[GP_GATE_LAUNCH] ? GP_GATE_STREAM : GP_GATE_LAUNCH;
     if (at[GP_GATE_ORDER] >= at[c->gate]) c->gate = GP_GATE_ORDER;
+    if (waited_for_call(t, c, at[c->gate])) c->gate = GP_GATE_LAUNCH;
     for (int gate = 0; gate < GP_GATES; gate++) c->lag[gate] = (int64_t)(c->rec->t0 - at[gate]);
 }
 
 static int compare_lags(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    return (*(const int64_t *)a > *(const int64_t *)b) -
+           (*(const int64_t *)a < *(const int64_t *)b);
 }
 
 static uint64_t previous_end(const gp_timeline *t, const gp_command *c) {

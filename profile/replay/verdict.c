@@ -52,8 +52,10 @@ static int step_at(const uint64_t *begin, int n, uint64_t t) {
 static void set_extra(gp_worth *w, const uint64_t *ns, int n, uint64_t *list) {
     int most = 0;
     if (n < 3) return;
-    for (int i = 1; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        w->in_steps += ns[i] > 0;
         if (ns[i] > ns[most]) most = i;
+    }
     memcpy(list, ns, (size_t)n * sizeof *list);
     qsort(list, (size_t)n, sizeof *list, by_number);
     uint64_t median = list[n / 2];

@@ -110,6 +110,38 @@ for _, case in ipairs {
         ("%s in %d steps"):format(case[1], #case[2]), advice)
 end
 
+-- ---- slow calls ----
+-- Six steps of three kernels of 20 us, each 2 us after its call; before the second, which begins
+-- while the first runs, its call, one that makes memory in an op as long as it, or one that loads
+-- code takes 5 ms. Without that a step has 70 us.
+for _, case in ipairs { { "cudaLaunchKernel", "launches" }, { "cudaMalloc", "memory" },
+    { "cuModuleLoadData", "setup" } } do
+    local r, at, launches = made.trace(), 0, case[1] == "cudaLaunchKernel"
+    for k = 1, 6 do
+        local began = at
+        for i = 1, 3 do
+            local slow = i == 2 and 5000 or 0
+            r:op("aten::mm", at, 10 + slow)
+            if slow > 0 and not launches then
+                r:call(case[1], at + 2, slow)
+                r:op("aten::empty", at + 2, slow)
+            end
+            local call = launches and { at + 2, 5 + slow } or { at + 2 + slow, 5 }
+            r:kernel("gemm", at + 9 + slow, 20, r:call("cudaLaunchKernel", table.unpack(call)))
+            at = at + 12 + slow
+        end
+        at = at + 34
+        r:region("ProfilerStep#" .. k, began, at - began)
+    end
+    local p = load(r)
+    local v = p:verdict()
+    local by = by_cause(v)
+    local worth = by[case[2]].worth + (launches and by.setup and by.setup.worth or 0)
+    t.is({ v.cause, math.abs(worth - 30e6) < 3e5 }, { case[2], true }, case[1], tostring(v))
+    t.is(has(by[case[2]].advice, "it comes in 6 of the 6 steps"), case[2] == "setup",
+        "what comes in each step is no first use")
+end
+
 -- ---- kernels by name ----
 for _, case in ipairs {
     { "void at::native::(anonymous namespace)::conv_depthwise2d_forward_kernel<3>",
@@ -131,6 +163,39 @@ for _, case in ipairs {
     end
     local advice = by_cause(load(r):verdict()).kernels.advice
     t.ok(has(advice, case[2]), case[1], advice)
+end
+
+for _, case in ipairs { { "void vllm::cross_device_reduce_1stage<c10::BFloat16, 2>", true },
+    { "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>", true },
+    { "void flashinfer::allreduce_fusion_kernel<8>", true }, { "ln_warpAllReduce_kernel", false },
+    { "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>", false } } do
+    local r = made.trace()
+    for k = 0, 5 do
+        r:op("aten::one", 1000 * k, 8)
+        r:kernel(case[1], 1000 * k + 10, 990, r:call("cudaLaunchKernel", 1000 * k + 2, 4))
+    end
+    local p = load(r)
+    p:save(folder .. "/named.gz")
+    for _, prof in ipairs { p, g.profile.load(folder .. "/named.gz") } do
+        t.is(prof:verdict().cause, case[2] and "collectives" or "kernels", case[1])
+    end
+end
+os.remove(folder .. "/named.gz")
+
+-- A product of 4096 by 4096 in 1.762 ms on an A100 is in tf32, whose rate a V100 does not have: it
+-- takes 156 / 15.7 times as long, beside the least that a kernel takes. One in f32 takes 1.24.
+for _, case in ipairs { { "cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4", 17.5e6 },
+    { "ampere_sgemm_128x64_nn", 2.19e6 } } do
+    local r = made.trace()
+    r.devices = '[{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}]'
+    r:op("aten::mm", 0, 20, { ["Input Dims"] = "[[4096, 4096], [4096, 4096]]",
+        ["Input type"] = '["float", "float"]' })
+    r:kernel(case[1], 20, 1762, r:call("cudaLaunchKernel", 5, 5))
+    local ns = 0
+    for _, row in ipairs(load(r):on("v100"):rows { group = "kernel" }) do
+        ns = ns + row.self_device_time_total
+    end
+    t.ok(math.abs(ns - case[2]) < 0.02 * case[2], case[1] .. " on a V100", ns)
 end
 
 -- ---- another number of steps ----

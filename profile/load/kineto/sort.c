@@ -34,7 +34,8 @@ static int compare_events(const void *a, const void *b, void *ctx) {
         return s->rank_of[x->thread] - s->rank_of[y->thread];
     if (x->t0 != y->t0) return x->t0 < y->t0 ? -1 : 1;
     if (x->dur != y->dur) return x->dur > y->dur ? -1 : 1;
-    return i - j;
+    int call = (x->kind == KINETO_CALL) - (y->kind == KINETO_CALL); /* is in an op as long as it */
+    return call ? call : i - j;
 }
 
 /* Whether thread x comes before y: that of the steps first, then that by which the process

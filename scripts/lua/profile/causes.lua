@@ -31,6 +31,17 @@ function M.came_once(row)
         time(row.extra), time(row.ns), row.extras == 1 and "once, " or "", when, why)
 end
 
+--- What to do about set-up that comes in at least half of the steps, so that it is no first use;
+--- nil: what cause.def says.
+local SET_UP <const> = "it comes in %d of the %d steps, so it does not pass: code is made or loaded \z
+    anew there, as for shapes that change%s"
+function M.setup(row, built, prof)
+    if row.steps == 0 or 2 * row.in_steps < row.steps then return end
+    return SET_UP:format(row.in_steps, row.steps, built.torch and ": pad to a few sizes, \z
+        torch.compile(dynamic=True) or mark_dynamic (TORCH_LOGS=recompiles says why it compiles), \z
+        torch.backends.cudnn.benchmark=False" or prof.foreign and "" or ": pad to a few sizes")
+end
+
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
 -- or the record does not tell.
 local function small(row, built)

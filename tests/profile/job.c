@@ -2,7 +2,7 @@
  * worked out by hand. */
 #include <stdlib.h>
 
-#include "profile/replay/verdict.h"
+#include "profile/replay/verdict/verdict.h"
 
 #include "tap.h"
 

@@ -103,7 +103,7 @@ t.is(#sync.baseline(path), 0, "a line may wait a few times more")
 waits(6)
 local more = sync.baseline(path)
 t.is({ #more, more[1].times, more[1].before }, { 1, 6, 3 }, "but not twice as often")
--- The same line once more waits as often as the first: together twice as often.
+-- The same line again waits as often as the first: together twice as often.
 local function begun()
     local y = full({ 256, 1024 }, 1, { device = "gpu" })
     for _ = 1, 8 do y = y + 1 end

@@ -238,7 +238,7 @@ for _, case in ipairs {
         case.bare == true and not case.silent, "once, without steps")
 end
 
--- Three steps of a kernel of 50 us behind one of 9 ms that ran when the record began, or that the
+-- Three steps of a kernel of 50 us after one of 9 ms that ran when the record began, or that the
 -- first of them queued.
 for _, own in ipairs { false, true } do
     local r, busy = made.trace(), 9000

@@ -2,7 +2,7 @@
  * hand, too. */
 #include <stdlib.h>
 
-#include "profile/replay/verdict.h"
+#include "profile/replay/verdict/verdict.h"
 #include "tap.h"
 
 enum { T0 = 1000000 };

@@ -8,7 +8,7 @@
 #include "bindings/api/profile/profile.h"
 #include "bindings/fields.h"
 #include "profile/load/reader.h"
-#include "profile/replay/verdict.h"
+#include "profile/replay/verdict/verdict.h"
 #include "profile/sync/sync.h"
 #include "profile/show/waves.h"
 

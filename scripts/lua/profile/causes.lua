@@ -33,8 +33,8 @@ end
 
 --- What to do about set-up that comes in at least half of the steps, so that it is no first use;
 --- nil: what cause.def says.
-local SET_UP <const> = "it comes in %d of the %d steps, so it does not pass: code is made or loaded \z
-    anew there, as for shapes that change%s"
+local SET_UP <const> = "it comes in %d of the %d steps, so it does not pass: code is made or \z
+    loaded again there, as for shapes that change%s"
 function M.setup(row, built, prof)
     if row.steps == 0 or 2 * row.in_steps < row.steps then return end
     return SET_UP:format(row.in_steps, row.steps, built.torch and ": pad to a few sizes, \z

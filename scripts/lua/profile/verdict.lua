@@ -1,7 +1,8 @@
 --!plain
 -- prof:verdict(): what dominated a run, what each cause is worth, and what to do about it, as a
 -- list that prints as text. The list is decided on replays of the record, in
--- profile/replay/verdict.c; here are its words, which the commands, the page and prof:sync() show.
+-- profile/replay/verdict/verdict.c; here are its words, which the commands, the page and
+-- prof:sync() show.
 local require = ...
 local fit, registry = require "fit", require "registry"
 local workers = require "data.workers"

@@ -99,8 +99,8 @@ end
 
 -- The file with the waits so far, or those of them that it lacks, as sync.lines() has them, or has
 -- half as often or less: then `before` says how often, and `alike` how often lines of its text did
--- together, where there are several. A few more or fewer may be of the times: what has ended already
--- when it is read is no wait.
+-- together, where there are several. A few more or fewer may be of the times: what has ended
+-- already when it is read is no wait.
 local function baseline(path, update)
     if update then return write(path, entries()) end
     local kept, found, new = read(path), entries(), {}

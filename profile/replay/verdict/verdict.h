@@ -22,7 +22,7 @@ typedef struct gp_worth {
                            median one; of fewer than three steps, of the host's time in stretches */
     int extras;         /* how many steps, or stretches, these are; */
     int in_steps;       /* in how many of `steps` there is any of it */
-    int step, steps;    /* the first of those with the most, from 1, of so many; 0: of stretches */
+    int step, steps;    /* the first of those with the most, from 1, of `steps`; 0: of stretches */
     uint64_t earlier;   /* of devices' work: ns of what nothing on the record queued */
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */

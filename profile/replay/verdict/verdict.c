@@ -1,11 +1,11 @@
 /* Decides what dominated a run: adds up what is owed to each cause (owed.h), and replays it without
  * that. */
-#include "profile/replay/verdict.h"
+#include "profile/replay/verdict/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/replay/owed.h"
+#include "profile/replay/verdict/owed.h"
 #include "profile/show/usage.h"
 
 /* When the steps begin: with the line that is passed most often. UINT64_MAX: none is passed again.

@@ -3,7 +3,7 @@
 #ifndef GP_OWED_H
 #define GP_OWED_H
 
-#include "profile/replay/verdict.h"
+#include "profile/replay/verdict/verdict.h"
 
 /* A part of what is owed to a cause; or the sum of several. */
 typedef struct gp_owed {

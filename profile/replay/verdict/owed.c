@@ -1,6 +1,6 @@
 /* What a rank's record owes to each cause: what the host did step by step, its waits, and what the
  * devices ran; then by what it was. See owed.h. */
-#include "profile/replay/owed.h"
+#include "profile/replay/verdict/owed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,10 @@ local setup = assert(load [[
     t, m = arange(0, 23):reshape(2, 3, 4), x > 5
     idx, lab, one = tensor{1, 3}, tensor{1, 3, 2}, tensor{2.5}
     n, k, i, j, e, neg, zero, flag, blank, s, name = 3, 2, 1, 2, 2.5, -1, 0, true, "", "a b", "net"
-    xs, ys, d, lr, ts = {1, 2, 3}, {4, 5, 6}, {k = 1}, 0.1, {tensor(1.), tensor(2.)}]])
+    xs, ys, d, lr, ts = {1, 2, 3}, {4, 5, 6}, {k = 1}, 0.1, {tensor(1.), tensor(2.)}
+    rows, words, lists = {{1, 2}, {3, 4}}, {"b", "aa", "ccc"}, {a = {1, 2, 3}}
+    ds = data.TensorDataset(x, v)
+    loader = data.Loader{ds, batch = 2}]])
 
 -- The values that the code returns, or q; or what it prints; or the error.
 local function run(code)

@@ -17,12 +17,17 @@ import torch
 SETUP = """
 import copy, json, math, os, random, sys, time
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+from torch.utils.data import DataLoader, Subset, TensorDataset
 x = torch.arange(12.).reshape(3, 4)
 y, w, v = x * 2, torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([3., 1., 2.])
 t, m = torch.arange(24).reshape(2, 3, 4), x > 5
 idx, lab, one = torch.tensor([0, 2]), torch.tensor([0, 2, 1]), torch.tensor([2.5])
 n, k, i, j, e, neg, zero, flag, blank, s, name = 3, 2, 1, 2, 2.5, -1, 0, True, "", "a b", "net"
 xs, ys, d, lr, ts = [1, 2, 3], [4, 5, 6], {"k": 1}, 0.1, [torch.tensor(1.), torch.tensor(2.)]
+rows, words, lists = [[1, 2], [3, 4]], ["b", "aa", "ccc"], {"a": [1, 2, 3]}
+ds = TensorDataset(x, v)
+loader = DataLoader(ds, batch_size=2)
+tqdm = iter
 """
 
 

@@ -356,5 +356,5 @@ end
 
 return { COUNT = COUNT, DIMS = DIMS, FLAT = FLAT, literal = literal, plus = plus,
     from_end = from_end, position = position,
-    place = place, may_wrap = may_wrap,
+    place = place, after = after, may_wrap = may_wrap,
     dims = dims, raised = raised, stop = stop, shifted = shifted }

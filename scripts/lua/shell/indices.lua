@@ -133,41 +133,81 @@ local function of_string(base, item)
     return ("%s:sub(%s%s)"):format(base, from == "" and "1" or from, to == "" and "" or ", " .. to)
 end
 
-local function of_list(base, item, shape, array)
-    if item[1] ~= "range" then
-        if array and kind(item) == nil then return ("%s[%s]"):format(base, (plus(item, 1))) end
-        if kind(item) == "tensor" and not shape then -- a table has no tensors for keys
-            local label = item[1] == "name" and translate.of_loop(item[2])
-            if label and not translate.is_index(item) then
-                say "labels[i:item()], or + 1 where the tensor's numbers count from 0"
-            end
-            return ("%s[(%s):item()]"):format(base, (translate.beside_index(item)))
-        end
-        if kind(item) ~= "number" then return ("%s[%s]"):format(base, (position(item))) end
-        if shape then return ("%s[%s]"):format(base, (position(item))) end
-        local t = base:find "[^%w_.]" and translate.unused "t"
-        local at = counts.place("#" .. (t or base), item)
-        if not t or not at:find("#" .. t, 1, true) then return ("%s[%s]"):format(base, at) end
-        return ("(function(%s) return %s[%s] end)(%s)"):format(t, t, at, base)
-    end
+-- The text that f gives of the list's text, which stands in a variable where it is more than the
+-- members of one: it is read several times.
+local function read_often(base, f)
+    if not base:find "[^%w_.%[%]# +*-]" then return f(base) end
+    local t = translate.unused "t"
+    return ("(function(%s) return %s end)(%s)"):format(t, f(t), base), 14
+end
+
+-- A bound of a range of the list, from its first element or its end.
+local function bound(length, node, n)
+    return from_end(node) and plus(counts.after({ "raw", length }, node), n) or plus(node, n)
+end
+
+local function range_of_list(base, item)
     local from, to, step = bounds(item)
     if step ~= "" then
         local back = reversing(item)
         if back and (item[2] or item[3]) then say "a range of a list backwards: a loop" end
         local t = translate.unused "t"
+        from = missing(item[2]) and "1" or bound("#" .. t, item[2], 1)
+        if not missing(item[2]) and from_end(item[2]) then from = ("math.max(%s, 1)"):format(from) end
+        to = missing(item[3]) and "#" .. t
+            or ("math.min(%s, #%s)"):format(bound("#" .. t, item[3], 0), t)
         return translate.renamed("(function(t) local r = {} for i = %s, %s, %s do \z
-            r[#r + 1] = t[i] end return r end)(%s)", "t r i"):format(
-            back and "#" .. t or from == "" and "1" or from,
-            back and "1" or to == "" and "#" .. t or to, step, base)
+            r[#r + 1] = t[i] end return r end)(%s)", "t r i"):format(back and "#" .. t or from,
+            back and "1" or to, step, base)
     end
     note(COUNT)
-    local function at(text) -- a number that counts from the end
-        local n = tonumber(text)
-        return n and n < 0 and (n == -1 and "#" .. base or ("#%s - %d"):format(base, -n - 1))
-            or text
+    local a, b = not missing(item[2]) and item[2], not missing(item[3]) and item[3]
+    local function part(list)
+        local length = known.length(item.of)
+        local first = a and bound("#" .. list, a, 1) or "1"
+        local n = a and known.number(a)
+        if a and from_end(a) and not (length and n and length + n >= 0) then
+            first = ("math.max(%s, 1)"):format(first) -- Python's begins with the first at least
+        end
+        return ("{table.unpack(%s, %s%s)}"):format(list, first,
+            b and ", " .. bound("#" .. list, b, 0) or "")
     end
-    return ("{table.unpack(%s, %s%s)}"):format(base, from == "" and "1" or at(from),
-        to == "" and "" or ", " .. at(to)), 13
+    if a and from_end(a) or b and from_end(b) then
+        local text, level = read_often(base, part)
+        return text, level or 13
+    end
+    return part(base), 13
+end
+
+-- A condition as an index: ("no", "yes")[n > 2].
+local function by_condition(base, item, list)
+    if (list[1] == "list" or list[1] == "tuple") and #list == 3 then
+        return emit { "choice", list[3], item, list[2] }
+    end
+    return ("%s[%s and 2 or 1]"):format(base, (translate.condition(item)))
+end
+
+local function of_list(base, item, shape, array, list)
+    if item[1] == "range" then
+        item.of = list
+        return range_of_list(base, item)
+    end
+    if kind(item) == "boolean" or kind(item) == "tensor" and translate.is_mask(item) then
+        return by_condition(base, item, list)
+    end
+    if array and kind(item) == nil then return ("%s[%s]"):format(base, (plus(item, 1))) end
+    if kind(item) == "tensor" and not shape then -- a table has no tensors for keys
+        local label = item[1] == "name" and translate.of_loop(item[2])
+        if label and not translate.is_index(item) then
+            say "labels[i:item()], or + 1 where the tensor's numbers count from 0"
+        end
+        return ("%s[(%s):item()]"):format(base, (translate.beside_index(item)))
+    end
+    if kind(item) ~= "number" or shape then return ("%s[%s]"):format(base, (position(item))) end
+    if not counts.from_end(item) and not counts.may_wrap(item) then
+        return ("%s[%s]"):format(base, counts.place("#" .. base, item))
+    end
+    return read_often(base, function(t) return ("%s[%s]"):format(t, counts.place("#" .. t, item)) end)
 end
 
 -- Whether the expression is a sample of a data set, which is several values here: ds[0].
@@ -233,7 +273,8 @@ local function items_of(node)
         end
     end
     items = { table.unpack(items) }
-    if #items == 1 and items[1][1] == "constant" and items[1][2] == "true" then
+    if #items == 1 and items[1][1] == "constant" and items[1][2] == "true"
+        and kind(node[2]) ~= "table" then
         items[1] = { "constant", "nil" }
     end
     for i, item in ipairs(items) do
@@ -257,7 +298,7 @@ function translate.write.index(node)
         return ("%s:get(%s)"):format(base, counts.place("#" .. base, items[1]))
     end
     if #items == 1 then
-        local item, k = items[1], kind(node[2])
+        local item, k = items[1], kind(node[2]) or translate.in_list(node[2]) and "table" or nil
         if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end
         if k == "string" then return of_string(base, item) end
         local last = k == nil and node[2][1] == "name" and (literal(item) or 0) < 0
@@ -266,7 +307,7 @@ function translate.write.index(node)
         if require "shell.loops".is_dict(node[2]) then
             return ("%s[%s]"):format(base, (emit(translate.from_zero(item))))
         end
-        if k == "table" or last then return of_list(base, item, shape, array) end
+        if k == "table" or last then return of_list(base, item, shape, array, node[2]) end
     end
     return of_tensor(base, items)
 end

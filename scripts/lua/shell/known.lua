@@ -87,6 +87,36 @@ local function member(node)
 end
 known.member = member
 
+-- The value of the session that a variable, a field of it, or a member by a number or a text has; nil
+-- of any other expression.
+function known.value(node)
+    local k = node[1]
+    if k == "paren" then return known.value(node[2]) end
+    if k == "name" or k == "field" then
+        local full = path(node)
+        return full and value_of(full)
+    end
+    local key = k == "index" and #node[3] == 1 and node[3][1]
+    local v = key and known.value(node[2])
+    if type(v) ~= "table" or getmetatable(v) ~= nil then return nil end
+    if key[1] == "string" then return v[key[2]] end
+    local at = known.number(key)
+    return at and v[v[1] == nil and at or place(at, #v)]
+end
+
+-- How many dims the list has that x.tolist() makes, or a member of it; 0: of a list, but it is not
+-- known how many; nil of any other expression.
+function known.depth(node)
+    local of = origin(node)
+    if of[1] == "paren" then return known.depth(of[2]) end
+    if of[1] == "call" and of[2][1] == "field" and of[2][3] == "tolist" then
+        return known.rank(of[2][2]) or 0
+    end
+    local n = of[1] == "index" and known.depth(of[2])
+    if not n or n == 0 then return n or nil end
+    return #of[3] == 1 and of[3][1][1] == "range" and n or n - #of[3]
+end
+
 -- From here on the members of the variable's list or dict are not known.
 function known.changed(node)
     if node[1] ~= "name" or kind(node) ~= "table" then return end
@@ -109,6 +139,15 @@ function known.looping(body, f)
     local text = f()
     changing = before
     return text
+end
+
+-- How many elements a list or a tensor has whose value is known; nil: not known.
+function known.length(node)
+    local of = bare(node)
+    if of[1] == "list" or of[1] == "tuple" then return #of - 1 end
+    local v = known.value(of)
+    local list = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
+    return (list or gpush.is_tensor(v) and v.ndim > 0) and #v or nil
 end
 
 -- ---- integers ----

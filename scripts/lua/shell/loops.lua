@@ -7,7 +7,7 @@ require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path, counts = translate.path, require "shell.counts"
-local elsewhere = require "shell.elsewhere"
+local elsewhere, known = require "shell.elsewhere", require "shell.known"
 local loops = {}
 local ZERO <const> = { "number", "0" }
 local UNORDERED <const> = "pairs goes through a table in any order"
@@ -136,14 +136,16 @@ function element(over)
     if f == "zip" or f == "enumerate" or of[1] == "call" and of[2][3] == "items" then
         return "table"
     end
-    local rows = of[1] == "call" and of[2][3] == "tolist" and of[2][2][1] == "name"
-        and loops.value(of[2][2][2])
-    if rows and kind(of[2][2]) == "tensor" then return rows.ndim > 1 and "table" or "values" end
-    local v = of[1] == "name" and loops.value(of[2])
+    if of[1] == "index" and #of[3] == 1 and of[3][1][1] == "range" then return element(of[2]) end
+    local depth = known.depth(of)
+    if depth and depth > 0 then return depth > 1 and "table" or "values" end
+    local values = of[1] == "call" and of[2][3] == "values" and known.value(of[2][2])
+    if type(values) == "table" then values = { (select(2, next(values))) } end
+    local v = values or known.value(of)
     local written = of[1] == "list" or of[1] == "tuple"
     local first = type(v) == "table" and type(v[1]) or written and of[2] and kind(of[2])
         or of[1] == "comprehension" and of[3][1] == "tuple" and "table"
-    if first == "number" then return require "shell.known".least(of) or "values" end
+    if first == "number" then return known.least(of) or "values" end
     return (first == "string" or first == "table" or first == "boolean") and first or "unknown"
 end
 
@@ -289,7 +291,7 @@ end
 -- The k-th values of a list's rows, as a list; of indices, any list of such; nil: not known.
 local function column(over, k)
     if translate.is_index(over) then return over end
-    local out, of = { "list" }, require "shell.known".bare(over)
+    local out, of = { "list" }, known.bare(over)
     if of[1] ~= "list" and of[1] ~= "tuple" then return nil end
     for i = 2, #of do
         if of[i][1] ~= "list" and of[i][1] ~= "tuple" then return nil end

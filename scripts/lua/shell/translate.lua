@@ -170,7 +170,8 @@ local function call_kind(node)
         local of = require "shell.loops".element(first)
         local one = of == "values" or math.type(of) or first[1] ~= "comprehension"
             and node[3][2] and kind(first) == "number"
-        return one and "number" or nil
+        local each = own ~= "sum" and (of == "table" or of == "string") and of
+        return one and "number" or each or nil
     end
     local last = name and name:match "[^.]*$" or f[3]
     local asks = last == "isinstance" or last == "hasattr" or last == "callable"
@@ -235,16 +236,23 @@ function kinds.field(node)
     local v = name and value_of(name) or nil
     return v ~= nil and (gpush.is_tensor(v) and "tensor" or type(v)) or nil
 end
+-- Whether the expression is a member of x.tolist(), which holds no tensors.
+function translate.in_list(node)
+    return node[1] == "index" and require "shell.known".depth(node) ~= nil
+end
 function kinds.index(node)
-    local k = kind(node[2])
+    local k = kind(node[2]) or translate.in_list(node[2]) and "table" or nil
     local part = k == "table" and node[3][1][1] == "range"
     if is_shape(node[2]) and not part then return "number" end
     if translate.is_sample(node) then return "table" end
-    local member = require "shell.known".member(node)
+    local known = require "shell.known"
+    local member = known.member(node)
     if member then return kind(member) end
+    local v = known.value(node)
+    if v ~= nil then return gpush.is_tensor(v) and "tensor" or type(v) end
     local of = k == "table" and not part and require "shell.loops".element(node[2])
     if of == "values" or math.type(of) then return "number" end
-    if of == "string" then return of end
+    if of == "string" or of == "table" then return of end
     return (k == "tensor" or k == "string" or part) and k or nil
 end
 function kind(node)

@@ -222,8 +222,9 @@ local habits = {
         linalg.svd(x, {full_matrices = false}))" },
     { "q = np.arnage(3)", "-- there is no np.arnage here: did you mean arange?" },
     -- what hurt at the prompt
-    { "q, r = next(iter(train_loader))", "step, q, r = train_loader()()" },
-    { "for i, batch in enumerate(train_loader) do end", "for i, batch in train_loader() do end" },
+    { "q, r = next(iter(train_loader))", "q, r = select(2, train_loader()())" },
+    { "for i, batch in enumerate(train_loader) do end",
+        "for i, a, b in train_loader() do local batch = {a, b} end" },
     { "sum(p.numel() for p in model.parameters())",
         "local t = 0 for _, p in ipairs(model:parameters()) do t = t + p:numel() end return t" },
     { "q = sum(k for k in xs)", "q = 0 for _, k in ipairs(xs) do q = q + k end" },

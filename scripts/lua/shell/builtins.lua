@@ -7,7 +7,7 @@ local gpush = require "gpush"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say = translate.expression, translate.kind, translate.path, translate.say
 local literal, plus = require "shell.counts".literal, require "shell.counts".plus
-local value_of = translate.value
+local value_of, batches = translate.value, require "shell.batches"
 
 local infinite = { inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" }
 
@@ -94,6 +94,7 @@ local function looped(kind_of, names)
 end
 local list_of = looped("list", { reversed = 1 })
 function functions.list(args)
+    if args[1] and batches.loader(args[1]) then return batches.list(args[1]) end
     local text, k = list_of(args), args[1] and args[1][1]
     if text or k == nil or k == "name" or k == "field" then return text end
     return kind(args[1]) == "table" and (emit(args[1])) or nil -- which is new
@@ -152,6 +153,8 @@ function functions.len(args)
     if e and e[1] == "call" and path(e[2]) == "set" then
         return "#" .. emit(translate.sequences(args)[1]), 11
     end
+    local all = e and e[1] == "call" and path(e[2]) == "list" and e[3][1]
+    if all and batches.loader(all) then return "#" .. emit(batches.loader(all), 14), 11 end
     if e and translate.is_sample(e) then return ('select("#", %s)'):format((emit(e))) end
     local part = e and e[1] == "call" and e[2][1] == "field" and #e[3] == 0 and e[2][3]
     if part == "keys" or part == "values" or part == "items" then e = e[2][2]
@@ -237,6 +240,8 @@ function functions.zip(args)
 end
 function functions.next(args)
     local e = args[1]
+    local batch = batches.next { "call", { "name", "next" }, args }
+    if batch then return "{" .. batch .. "}", 13 end
     if e[1] ~= "call" then return nil end
     local iterated = path(e[2]) == "iter" and kind(e[3][1]) == "table" and e[3][1]
         or e[2][3] == "parameters" and e
@@ -244,6 +249,19 @@ function functions.next(args)
         return ("(next(%s))"):format((emit(iterated)))
     end
     return iterated and emit(iterated, 14) .. "[1]" or nil
+end
+
+function functions.iter(args)
+    local loader = batches.loader(args[1])
+    return loader and emit(loader, 14) .. "()"
+end
+
+-- A data set of the samples whose numbers, from 0, are given.
+functions["data.Subset"] = function(args)
+    if #args ~= 2 or args[2][1] == "named" then return nil end
+    local list = require "shell.counts".raised(args[2])
+    if not list then translate.note(require "shell.counts".COUNT) end
+    return ("data.Subset(%s, %s)"):format(emit(args[1]), (emit(list or args[2])))
 end
 
 local function whole_number(node)

@@ -59,7 +59,7 @@ local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     ["autograd.set_detect_anomaly"] = "autograd.detect_anomaly",
     ["cuda.amp.GradScaler"] = "amp.GradScaler", GradScaler = "amp.GradScaler", Stream = "stream",
     ["utils.data.random_split"] = "data.random_split", ["utils.data.Subset"] = "data.Subset",
-    ["utils.data.ConcatDataset"] = "data.ConcatDataset",
+    ["utils.data.ConcatDataset"] = "data.ConcatDataset", DataLoader = "data.Loader",
     ["optim.lr_scheduler.LRScheduler"] = "optim.lr.LambdaLR",
     ElementwiseKernel = "elementwise", ReductionKernel = "reduction",
     RawKernel = "cuda.kernel", RawModule = "cuda.kernel" }
@@ -162,7 +162,7 @@ end
 
 -- Names that a line in Python calls and Lua has not.
 elsewhere.builtins = { True = true, False = true, None = true, isinstance = true,
-    iter = true, reversed = true, vars = true, os = true,
+    iter = true, TensorDataset = true, Subset = true, random_split = true, reversed = true, vars = true, os = true,
     time = true, copy = true, random = true, sys = true, math = true }
 for key in next, elsewhere.forms do
     if not key:find "^%." then elsewhere.builtins[key:match "^[%w_]+"] = true end
@@ -175,7 +175,9 @@ local short = { { "torch.nn.functional.", "torch." }, { "nn.functional.", "torch
     { "torch.special.", "torch." }, { "numpy.", "np." }, { "jnp.", "np." },
     { "jax.numpy.", "np." }, { "cupy.", "np." }, { "cp.", "np." }, { "pandas.", "pd." },
     { "optim.lr_scheduler.", "optim.lr." } }
+local of_data = { TensorDataset = true, Subset = true, ConcatDataset = true, random_split = true }
 local function whole(path)
+    if of_data[path] then return "data." .. path end
     for _, s in ipairs(short) do
         if path:sub(1, #s[1]) == s[1] then path = s[2] .. path:sub(#s[1] + 1) end
     end

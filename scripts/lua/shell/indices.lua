@@ -152,8 +152,9 @@ local function range_of_list(base, item)
         local back = reversing(item)
         if back and (item[2] or item[3]) then say "a range of a list backwards: a loop" end
         local t = translate.unused "t"
-        from = missing(item[2]) and "1" or bound("#" .. t, item[2], 1)
-        if not missing(item[2]) and from_end(item[2]) then from = ("math.max(%s, 1)"):format(from) end
+        local a = not missing(item[2]) and item[2]
+        from = a and bound("#" .. t, a, 1) or "1"
+        if a and from_end(a) then from = ("math.max(%s, 1)"):format(from) end
         to = missing(item[3]) and "#" .. t
             or ("math.min(%s, #%s)"):format(bound("#" .. t, item[3], 0), t)
         return translate.renamed("(function(t) local r = {} for i = %s, %s, %s do \z
@@ -207,7 +208,9 @@ local function of_list(base, item, shape, array, list)
     if not counts.from_end(item) and not counts.may_wrap(item) then
         return ("%s[%s]"):format(base, counts.place("#" .. base, item))
     end
-    return read_often(base, function(t) return ("%s[%s]"):format(t, counts.place("#" .. t, item)) end)
+    return read_often(base, function(t)
+        return ("%s[%s]"):format(t, counts.place("#" .. t, item))
+    end)
 end
 
 -- Whether the expression is a sample of a data set, which is several values here: ds[0].

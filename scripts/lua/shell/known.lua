@@ -87,8 +87,8 @@ local function member(node)
 end
 known.member = member
 
--- The value of the session that a variable, a field of it, or a member by a number or a text has; nil
--- of any other expression.
+-- The value of the session that a variable, a field of it, or a member by a number or a text has;
+-- nil of any other expression.
 function known.value(node)
     local k = node[1]
     if k == "paren" then return known.value(node[2]) end

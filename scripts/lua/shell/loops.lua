@@ -7,6 +7,7 @@ require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path, counts = translate.path, require "shell.counts"
+local unpack, batches = require "shell.unpack", require "shell.batches"
 local elsewhere, known = require "shell.elsewhere", require "shell.known"
 local loops = {}
 local ZERO <const> = { "number", "0" }
@@ -76,7 +77,7 @@ local function is_dataset(node)
         local name = elsewhere.name(path(of[2]) or "") or ""
         return name:find "^data%.%w*Dataset$" ~= nil or name == "data.Subset"
     end
-    local v = node[1] == "name" and loops.value(node[2])
+    local v = known.value(node)
     return type(v) == "table" and getmetatable(v) ~= nil and type(rawget(v, "get")) == "function"
 end
 loops.is_dataset = is_dataset
@@ -87,6 +88,7 @@ local of_dict = { items = 2, keys = 1, values = 1 }
 local as_list
 function as_list(node)
     local names = { { "name", translate.unused "a" } }
+    if batches.loader(node) then return { "raw", batches.list(node), kind = "table" } end
     local method = node[1] == "call" and node[2][1] == "field" and #node[3] == 0 and node[2][3]
     local set = called(node, "set")
     if set and set[1] then -- its values, once each
@@ -114,18 +116,16 @@ local function lists_of(node, name)
     return args and translate.sequences(args)
 end
 
-local function is_loader(node)
-    local v = node[1] == "name" and loops.value(node[2])
-    return type(v) == "table" and getmetatable(v) and rawget(v, "dataset") ~= nil
-        or (path(node) or ""):find "[lL]oader$" or (path(node) or ""):find "_dl$"
-end
-
 -- What the elements of a list are: integers by their least.
 local element
 function element(over)
     local of = over and translate.origin(over)
     if of == nil then return "unknown" end
     if translate.is_index(over) then return kind(over) == "tensor" and "indices" or "index" end
+    if batches.loader(over) then return "table" end
+    if over[1] == "name" and translate.of_loop(over[2]) == "tensors" or batches.next(of) then
+        return "tensor"
+    end
     if kind(over) == "tensor" then return "tensor" end
     if called(of, "range") then return "values" end
     if of[1] == "call" and of[2][3] == "split" and kind(of[2][2]) == "string" then
@@ -189,10 +189,7 @@ local function counted(targets, over, trees, body)
     if inner and #inner == 1 then
         return ("for %s in progress(%s) do "):format(name, (emit(inner[1]))),
             translate.looping({ name }, "one", body)
-    elseif steps and is_loader(steps[1]) then
-        return ("for %s, %s in progress(%s) do "):format(translate.unused "step",
-            text_of(targets), (emit(steps[1]))), body()
-    elseif steps then
+    elseif steps and not batches.loader(over) then
         return ("for _, %s in ipairs(%s) do "):format(name, (emit(steps[1]))), body()
     end
     local list = lists_of(over, "enumerate")
@@ -202,7 +199,13 @@ local function counted(targets, over, trees, body)
         local one = from == "1"
         if not one and from ~= "0" then say "ipairs counts from 1: add a number to it" end
         if next(trees) == nil and not one then translate.note(name .. " counts from 1 here") end
-        if is_dataset(list[1]) then
+        local over = called(over, "enumerate")[1]
+        if batches.loader(over) then
+            local rest = { table.unpack(targets, 2) }
+            return batches.loop(name, rest, over, trees, function()
+                return translate.looping({ name }, one and 1 or "one", body)
+            end)
+        elseif is_dataset(list[1]) then
             return sampled(name, { table.unpack(targets, 2) }, list[1], body)
         end
         local rest, zip = text_of { table.unpack(targets, 2) }, lists_of(list[1], "zip")
@@ -213,11 +216,11 @@ local function counted(targets, over, trees, body)
         end
         local item = translate.unused "item"
         local tuple = targets[2] and (targets[2][1] == "tuple")
-        local head = is_loader(list[1]) and ("for %s, %s in %s() do "):format(name, rest,
-            (emit(list[1]))) or tuple and ("for %s, %s in ipairs(%s) do local %s = \z
-            table.unpack(%s) "):format(name, item, (emit(list[1])), rest, item)
+        local names, values = unpack.each(tuple and unpack.inside(targets[2]) or {}, item)
+        local head = tuple and ("for %s, %s in ipairs(%s) do local %s = %s "):format(
+            name, item, (emit(list[1])), names, values)
             or ("for %s, %s in ipairs(%s) do "):format(name, rest, (emit(list[1])))
-        local of = targets[2] and not tuple and not is_loader(list[1]) and element(list[1])
+        local of = targets[2] and not tuple and element(list[1])
         return head, translate.looping({ name }, one and 1 or "one", function()
             return of and translate.looping({ rest }, of, body) or body()
         end)
@@ -238,6 +241,7 @@ end
 local function zipped(targets, lists, body)
     local i, before, names, values, lengths = translate.unused "i", "", {}, {}, {}
     local ends = first_ends(lists)
+    for k = 1, #targets do ends = ends and not unpack.inside(targets[k]) end
     for k = 1, #targets do
         local name, text = path(lists[k]), (emit(lists[k]))
         if not name and not (k == 1 and ends) then
@@ -246,6 +250,9 @@ local function zipped(targets, lists, body)
             text = name
         end
         names[k], values[k], lengths[k] = targets[k][2], ("%s[%s]"):format(text, i), "#" .. text
+        if unpack.inside(targets[k]) then
+            names[k], values[k] = unpack.each(unpack.inside(targets[k]), values[k], true)
+        end
     end
     local head = ends and ("for %s, %s in ipairs(%s) do local %s = %s "):format(i, names[1],
         values[1]:match "^(.*)%[", table.concat(names, ", ", 2), table.concat(values, ", ", 2))
@@ -277,7 +284,13 @@ local function paired(targets, over, body)
     method = over[1] == "call" and over[2][1] == "field" and over[2][3]
     local object = method and over[2][2]
     if of_dict[method] then translate.note(UNORDERED) end
-    if method == "items" or method == "keys" then
+    local inner = method == "items" and targets[2] and unpack.inside(targets[2])
+    if inner then
+        local item, values = translate.unused "item", nil
+        names, values = unpack.each(inner, item)
+        return ("for %s, %s in pairs(%s) do local %s = %s "):format(targets[1][2], item,
+            emit(object), names, values), body()
+    elseif method == "items" or method == "keys" then
         return ("for %s in pairs(%s) do "):format(names, (emit(object))), body()
     elseif method == "values" and #over[3] == 0 then
         return ("for _, %s in pairs(%s) do "):format(names, (emit(object))), body()
@@ -301,11 +314,10 @@ local function column(over, k)
 end
 
 -- A loop over a list, and its body.
-local function listed(targets, over, body)
+local function listed(targets, over, trees, body)
     local names = text_of(targets)
-    if is_loader(over) then
-        return ("for %s, %s in %s() do "):format(translate.unused "step", names, (emit(over))),
-            body()
+    if batches.loader(over) then
+        return batches.loop(translate.unused "step", targets, over, trees, body)
     end
     if is_dataset(over) then return sampled(translate.unused "i", targets, over, body) end
     local v = over[1] == "name" and loops.value(over[2])
@@ -318,11 +330,12 @@ local function listed(targets, over, body)
         return ("for %s in %s:gmatch(utf8.charpattern) do "):format(names, emit(over, 14)),
             translate.looping({ names }, "string", body)
     end
-    if #targets > 1 then
-        local item, lists = translate.unused "item", {}
+    if #targets > 1 or targets[1][1] == "tuple" then
+        local item, lists, values = translate.unused "item", {}, nil
         for k in ipairs(targets) do lists[k] = column(over, k) end
-        return ("for _, %s in ipairs(%s) do local %s = table.unpack(%s) "):format(item,
-            (emit(over)), names, item), each_of(targets, lists, body)
+        names, values = unpack.each(targets, item)
+        return ("for _, %s in ipairs(%s) do local %s = %s "):format(item, (emit(over)), names,
+            values), each_of(targets, lists, body)
     end
     return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
         translate.looping({ names }, element(over), body)
@@ -331,7 +344,9 @@ end
 -- for targets in over: body() …; trees: the body's.
 local function loop(targets, over, trees, body)
     if over[1] == "paren" then over = over[2] end
-    if #targets == 1 and targets[1][1] == "tuple" then targets = { table.unpack(targets[1], 2) } end
+    if #targets == 1 and #(unpack.inside(targets[1]) or {}) > 1 then
+        targets = unpack.inside(targets[1])
+    end
     local method = over[1] == "call" and over[2][1] == "field" and over[2][3]
     if called(over, "set") or #targets == 1 and (called(over, "zip") or called(over, "enumerate")
         or method == "items") then -- for pair in zip(a, b)
@@ -342,7 +357,7 @@ local function loop(targets, over, trees, body)
     return translate.looping(names, "unknown", function()
         local head, inside = counted(targets, over, trees, body)
         if not head then head, inside = paired(targets, over, body) end
-        if not head then head, inside = listed(targets, over, body) end
+        if not head then head, inside = listed(targets, over, trees, body) end
         return head .. inside .. " end"
     end)
 end

@@ -275,6 +275,7 @@ DDP|nn.parallel.DistributedDataParallel(M, **) = nn.parallel.DistributedDataPara
 nn.DataParallel(M) = nn.parallel.DistributedDataParallel(M)
 nn.Parameter(X) = nn.parameter(X)
 data.DataLoader|DataLoader(DS, **) = data.Loader{DS, **}
+data.DataLoader|DataLoader(DS, N, **) = data.Loader{DS, batch = N, **}
 SummaryWriter(X) = -- there is no TensorBoard: plot(list) draws losses at once
 tqdm(X) = progress(X)
 .numpy(X) = X -- NumPy's functions are here, of tensors

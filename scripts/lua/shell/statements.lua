@@ -12,7 +12,7 @@ local statements, write = {}, {}
 local nested = false -- whether the statements stand in a block
 
 local is_complex, known = require "shell.complex".is, require "shell.known"
-local loops = require "shell.loops"
+local loops, unpack = require "shell.loops", require "shell.unpack"
 local loop, called = loops.loop, loops.called
 
 -- ---- assignments ----
@@ -75,16 +75,14 @@ local function one_value(to, list, value)
         if value[1] == "list" or value[1] == "tuple" then
             return to .. " = " .. joined(value, emit, 2)
         end
-        local first = called(value, "next") and called(value[3][1], "iter")
-        if first then
-            return ("%s, %s = %s()()"):format(translate.unused "step", to, (emit(first[1])))
-        end
+        local batch = require "shell.batches".next(value)
+        if batch then return to .. " = " .. batch end
         if #list == 1 and #list[1] == 2 and value[1] == "call" then -- (r,) = f(x)
             return ("%s = %s[1]"):format(to, emit(value, 14))
         end
         local text = value[3] ~= "shape" and emit(value)
         local inner = text and text:match "^%b{}$" and text:sub(2, -2)
-        if value[1] == "name" and kind(value) == "tensor" then text = text .. ":unbind(1)" end
+        if unpack.is_one(value) then text = emit(value, 14) .. ":unbind(1)" end
         if inner or text and kind(value) == "table" or text and text:find ":unbind%(1%)$" then
             return to .. " = " .. (inner or ("table.unpack(%s)"):format(text))
         end
@@ -95,20 +93,6 @@ local function one_value(to, list, value)
             emit(value[2]), to, (emit(value[4])))
     end
     return translate.once(to) and loops.filled(value, to) or to .. " = " .. emit(value)
-end
-
--- (a, b), c = (1, 2), 3 with the tuples taken apart.
-local function flattened(list, values)
-    local to, from = {}, {}
-    if #list ~= #values then return list, values end
-    for i, t in ipairs(list) do
-        local v = values[i]
-        local apart = t[1] == "tuple" and (v[1] == "tuple" or v[1] == "list") and #t == #v
-        for k = apart and 2 or 1, apart and #t or 1 do
-            to[#to + 1], from[#from + 1] = apart and t[k] or t, apart and v[k] or v
-        end
-    end
-    return to, from
 end
 
 -- What the k-th of several variables is set to, where it is known.
@@ -149,7 +133,11 @@ end
 function write.assign(node)
     local out, values = {}, node[3]
     local all = node[2]
-    if #all == 1 then all[1], values = flattened(all[1], values) end
+    for i, list in ipairs(all) do all[i] = unpack.targets(list) end
+    local to, from, before
+    if #all == 1 then to, from, before = unpack.flat(all[1], values) end
+    if to then all[1], values = to, from end
+    values = unpack.copied(all[1], values)
     for _, list in ipairs(all) do
         if #all > 1 and #list > 1 then say "two assignments, one after the other" end
     end
@@ -171,6 +159,7 @@ function write.assign(node)
     end
     for _, list in ipairs(all) do tell_all(list, values) end
     local text = table.concat(out, "; ")
+    if before and before ~= "" then return ("do %s%s end"):format(before, text) end
     if not node["local"] then return text end
     return text:find "^if " and "local " .. targets_of(all[1]) .. " " .. text or "local " .. text
 end
@@ -309,8 +298,9 @@ function write.expression(node)
             .. " else " .. write.expression { "expression", { e[4] } } .. " end"
     elseif e[1] == "constant" and nested then return ""
     elseif e[1] == "choice" then return write["return"] { "return", list } end
+    if nested and e[1] == "comprehension" then return loops.statement(e) end
     local made = loops.returned(e)
-    if made then return made end
+    if made then return nested and "local _ = (function() " .. made .. " end)()" or made end
     local args = called(e, "print")
     local printed = args and print_call(args)
     if printed then return printed end
@@ -441,9 +431,9 @@ function statements.join(nodes)
         local e = i < #nodes and node[1] == "expression" and node[2][1]
         local text = e and e[1] == "comprehension" and loops.statement(e) or write[node[1]](node)
         if node.open then text = text:gsub(" end$", "") end
-        if i > 1 and i == #nodes and is_shown(node) and load("return " .. text) then
-            text = "return " .. text
-        end
+        local value = is_shown(node) and load("return " .. text)
+        if value and nested and not load(text) then text = "local _ = " .. text
+        elseif value and not nested and i > 1 and i == #nodes then text = "return " .. text end
         out[#out + 1] = (text ~= "" or #nodes == 1) and text or nil
     end
     return (table.concat(out, "; "):gsub("  +end", " end"))

@@ -158,6 +158,7 @@ local function call_kind(node)
         return tensor and "tensor" or "number"
     end
     if name == "str" then return "string" end
+    if name == "next" and require "shell.batches".next(node) then return "table" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
         or name == "sorted" or name == "range" or name == "map" or name == "filter"
         or name == "zip" or name == "reversed" then
@@ -204,6 +205,7 @@ function kinds.name(node)
     if not of then return scope.kind(node[2]) end
     if math.type(of) or of == "one" or of == "values" then return "number" end
     if of == "indices" then return "tensor" end
+    if of == "tensors" then return "table" end
     return of ~= "unknown" and of or nil
 end
 function kinds.paren(node) return kind(node[2]) end
@@ -252,7 +254,7 @@ function kinds.index(node)
     if v ~= nil then return gpush.is_tensor(v) and "tensor" or type(v) end
     local of = k == "table" and not part and require "shell.loops".element(node[2])
     if of == "values" or math.type(of) then return "number" end
-    if of == "string" or of == "table" then return of end
+    if of == "string" or of == "table" or of == "tensor" then return of end
     return (k == "tensor" or k == "string" or part) and k or nil
 end
 function kind(node)

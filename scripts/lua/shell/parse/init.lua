@@ -315,7 +315,7 @@ end
 function tuple(limit, tight)
     local out = {}
     repeat
-        if not tight and (is "=" or peek()[1] == "end" or is ":") then
+        if not tight and (is "=" or peek()[1] == "end" or is ":") or tight and is "in" then
             if #out == 1 then out[1] = { "tuple", out[1] } end -- a, = list
             break
         end

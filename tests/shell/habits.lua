@@ -263,8 +263,7 @@ local habits = {
     { 'q = text.split(",")',
         'q = (function() local t = {} for w in (text .. ","):gmatch("(.-)" .. \z
         ((","):gsub("%p", "%%%0"))) do t[#t + 1] = w end return t end)()' },
-    { "x:sum(1):shape", "x:sum(1).shape" },
-    { "q = x:shape[1]", "q = x.shape[1]" },
+    { "x:sum(1):shape", "x:sum(1).shape" }, { "q = x:shape[1]", "q = x.shape[1]" },
     { "print(x:view(-1):dtype)", "print(x:view(-1).dtype)" },
     { "class Faces(Dataset):", "Faces = data.Dataset{size = n, get = function(self, i) \z
         … return … end}", run = "data.Dataset{size = 3, get = function(self, i) return i end}" },

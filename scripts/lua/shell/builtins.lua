@@ -7,7 +7,7 @@ local gpush = require "gpush"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, say = translate.expression, translate.kind, translate.path, translate.say
 local literal, plus = require "shell.counts".literal, require "shell.counts".plus
-local value_of, batches = translate.value, require "shell.batches"
+local value_of, batches = translate.value, require "shell.loops.batches"
 
 local infinite = { inf = "math.huge", ["-inf"] = "-math.huge", nan = "0/0" }
 

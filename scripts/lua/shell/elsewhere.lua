@@ -162,7 +162,8 @@ end
 
 -- Names that a line in Python calls and Lua has not.
 elsewhere.builtins = { True = true, False = true, None = true, isinstance = true,
-    iter = true, TensorDataset = true, Subset = true, random_split = true, reversed = true, vars = true, os = true,
+    iter = true, TensorDataset = true, Subset = true, random_split = true, reversed = true,
+    vars = true, os = true,
     time = true, copy = true, random = true, sys = true, math = true }
 for key in next, elsewhere.forms do
     if not key:find "^%." then elsewhere.builtins[key:match "^[%w_]+"] = true end
@@ -175,7 +176,8 @@ local short = { { "torch.nn.functional.", "torch." }, { "nn.functional.", "torch
     { "torch.special.", "torch." }, { "numpy.", "np." }, { "jnp.", "np." },
     { "jax.numpy.", "np." }, { "cupy.", "np." }, { "cp.", "np." }, { "pandas.", "pd." },
     { "optim.lr_scheduler.", "optim.lr." } }
-local of_data = { TensorDataset = true, Subset = true, ConcatDataset = true, random_split = true }
+local of_data <const> = { TensorDataset = true, Subset = true, ConcatDataset = true,
+    random_split = true }
 local function whole(path)
     if of_data[path] then return "data." .. path end
     for _, s in ipairs(short) do

@@ -143,26 +143,31 @@ end
 
 -- A bound of a range of the list, from its first element or its end.
 local function bound(length, node, n)
+    if translate.is_julia() then
+        return from_end(node) and plus(counts.after({ "raw", length }, node), 1) or emit(node)
+    end
     return from_end(node) and plus(counts.after({ "raw", length }, node), n) or plus(node, n)
 end
 
 local function range_of_list(base, item)
-    local from, to, step = bounds(item)
+    local _, _, step = bounds(item)
+    local a, b = not missing(item[2]) and item[2], not missing(item[3]) and item[3]
+    if translate.is_julia() then
+        if item[4] then b = item[4] end -- first:step:last
+        a, b = a and last_index(a), b and last_index(b)
+    end
     if step ~= "" then
         local back = reversing(item)
-        if back and (item[2] or item[3]) then say "a range of a list backwards: a loop" end
+        if back and (a or b) then say "a range of a list backwards: a loop" end
         local t = translate.unused "t"
-        local a = not missing(item[2]) and item[2]
-        from = a and bound("#" .. t, a, 1) or "1"
+        local from = a and bound("#" .. t, a, 1) or "1"
         if a and from_end(a) then from = ("math.max(%s, 1)"):format(from) end
-        to = missing(item[3]) and "#" .. t
-            or ("math.min(%s, #%s)"):format(bound("#" .. t, item[3], 0), t)
+        local to = b and ("math.min(%s, #%s)"):format(bound("#" .. t, b, 0), t) or "#" .. t
         return translate.renamed("(function(t) local r = {} for i = %s, %s, %s do \z
             r[#r + 1] = t[i] end return r end)(%s)", "t r i"):format(back and "#" .. t or from,
             back and "1" or to, step, base)
     end
-    note(COUNT)
-    local a, b = not missing(item[2]) and item[2], not missing(item[3]) and item[3]
+    if not translate.is_julia() then note(COUNT) end
     local function part(list)
         local length = known.length(item.of)
         local first = a and bound("#" .. list, a, 1) or "1"

@@ -12,7 +12,7 @@ local statements, write = {}, {}
 local nested = false -- whether the statements stand in a block
 
 local is_complex, known = require "shell.complex".is, require "shell.known"
-local loops, unpack = require "shell.loops", require "shell.unpack"
+local loops, unpack = require "shell.loops", require "shell.loops.unpack"
 local loop, called = loops.loop, loops.called
 
 -- ---- assignments ----
@@ -75,7 +75,7 @@ local function one_value(to, list, value)
         if value[1] == "list" or value[1] == "tuple" then
             return to .. " = " .. joined(value, emit, 2)
         end
-        local batch = require "shell.batches".next(value)
+        local batch = require "shell.loops.batches".next(value)
         if batch then return to .. " = " .. batch end
         if #list == 1 and #list[1] == 2 and value[1] == "call" then -- (r,) = f(x)
             return ("%s = %s[1]"):format(to, emit(value, 14))

@@ -158,7 +158,7 @@ local function call_kind(node)
         return tensor and "tensor" or "number"
     end
     if name == "str" then return "string" end
-    if name == "next" and require "shell.batches".next(node) then return "table" end
+    if name == "next" and require "shell.loops.batches".next(node) then return "table" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
         or name == "sorted" or name == "range" or name == "map" or name == "filter"
         or name == "zip" or name == "reversed" then

@@ -1,5 +1,5 @@
 --!plain
--- Writes what goes through a DataLoader, for loops.lua and builtins.lua: a pass gives step, x, y for
+-- Writes what goes through a DataLoader, for loops and builtins.lua: a pass gives step, x, y for
 -- each batch, for step, x, y in loader() do, where PyTorch has a list of tensors.
 local require = ...
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"

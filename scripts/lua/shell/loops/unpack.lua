@@ -1,6 +1,6 @@
 --!plain
 -- Takes apart what is assigned to several variables, (a, b), c = rows[0], 3, for statements.lua,
--- and what a loop's several variables stand for, for loops.lua: Lua has no tuples in tuples.
+-- and what a loop's several variables stand for, for loops: Lua has no tuples in tuples.
 local require = ...
 local translate = require "shell.translate"
 local emit, kind, say = translate.expression, translate.kind, translate.say

@@ -7,7 +7,7 @@ require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
 local path, counts = translate.path, require "shell.counts"
-local unpack, batches = require "shell.unpack", require "shell.batches"
+local unpack, batches = require "shell.loops.unpack", require "shell.loops.batches"
 local elsewhere, known = require "shell.elsewhere", require "shell.known"
 local loops = {}
 local ZERO <const> = { "number", "0" }
@@ -286,7 +286,8 @@ local function paired(targets, over, body)
     if of_dict[method] then translate.note(UNORDERED) end
     local inner = method == "items" and targets[2] and unpack.inside(targets[2])
     if inner then
-        local item, values = translate.unused "item", nil
+        local item = translate.unused "item"
+        local values
         names, values = unpack.each(inner, item)
         return ("for %s, %s in pairs(%s) do local %s = %s "):format(targets[1][2], item,
             emit(object), names, values), body()
@@ -331,7 +332,8 @@ local function listed(targets, over, trees, body)
             translate.looping({ names }, "string", body)
     end
     if #targets > 1 or targets[1][1] == "tuple" then
-        local item, lists, values = translate.unused "item", {}, nil
+        local item, lists = translate.unused "item", {}
+        local values
         for k in ipairs(targets) do lists[k] = column(over, k) end
         names, values = unpack.each(targets, item)
         return ("for _, %s in ipairs(%s) do local %s = %s "):format(item, (emit(over)), names,

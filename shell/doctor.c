@@ -276,7 +276,7 @@ static void mend_mpi(void) {
     else
         gp_doctor_fix("for dist, many processes: %s, build gpush in a clone (scripts/gpush), and "
                       "copy its build/default/lib/libgpush_mpi.so to %s/lib/gpush",
-                      install, gp_doctor_root());
+                      install, gp_doctor_root_word());
 }
 
 /* MPI is not started: only its version is asked for. */

@@ -30,6 +30,8 @@ typedef enum gp_origin { GP_CLONE, GP_WHEEL, GP_PACKAGE, GP_TARBALL, GP_PREFIX }
 gp_origin gp_doctor_origin(void);
 /* The clone's folder, or the prefix, which has bin, lib and share. */
 const char *gp_doctor_root(void);
+/* The same as a word of a shell's command, in quotes where it has blanks or the like. */
+const char *gp_doctor_root_word(void);
 /* The Python whose environment a wheel is in, as it is called. */
 const char *gp_doctor_python(void);
 /* Prints what brings the installation's files back; scripts: those of a clone's scripts/ that are

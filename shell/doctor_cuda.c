@@ -38,7 +38,7 @@ static bool python_is_managed(void) {
 
 /* The command that brings Python's package `name` for that CUDA, in a buffer of its own. */
 static const char *pip(const char *name, int cuda, bool always_numbered) {
-    static char text[PATH_MAX + 200];
+    static char text[4 * PATH_MAX + 200];
     char number[20] = "";
     if (cuda < 13 || always_numbered) snprintf(number, sizeof number, "-cu%d", cuda);
     const char *python = gp_doctor_python();
@@ -66,7 +66,7 @@ static void fix_by_build(const char *first, int cuda) {
     default:
         gp_doctor_fix("%s%sin a clone of gpush: %s && cp build/default/lib/libgpush_cuda.so "
                       "%s/lib/gpush/",
-                      first ? first : "", first ? ", then " : "", in_clone, gp_doctor_root());
+                      first ? first : "", first ? ", then " : "", in_clone, gp_doctor_root_word());
     }
 }
 
@@ -286,7 +286,7 @@ static void check_nccl(void *plugin) {
         else
             gp_doctor_fix("for collectives on cuda, with %s, in a clone of gpush: scripts/gpush "
                           "--cuda && cp build/default/lib/libgpush_{mpi,nccl}.so %s/lib/gpush/",
-                          install, gp_doctor_root());
+                          install, gp_doctor_root_word());
     }
 #endif
 }

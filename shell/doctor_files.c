@@ -5,6 +5,7 @@
 #include "bindings/paths.h"
 #include "tensor/io/own_file.h"
 
+#include <ctype.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -82,16 +83,32 @@ gp_origin gp_doctor_origin(void) {
 
 const char *gp_doctor_root(void) { return gp_doctor_origin(), root; }
 
+const char *gp_doctor_root_word(void) {
+    static char word[4 * PATH_MAX + 3];
+    size_t n = 0;
+    bool plain = true;
+    word[n++] = '\'';
+    for (const char *s = gp_doctor_root(); *s; s++) {
+        plain = plain && (isalnum((unsigned char)*s) || strchr("/._-+@%:,=", *s));
+        n += (size_t)snprintf(word + n, sizeof word - n, *s == '\'' ? "'\\''" : "%c", *s);
+    }
+    word[n++] = '\'';
+    word[n] = 0;
+    return plain ? root : word;
+}
+
 const char *gp_doctor_python(void) {
-    static char path[PATH_MAX + 20];
+    static char path[4 * PATH_MAX + 20];
     snprintf(path, sizeof path, "%s/bin/python3", gp_doctor_root());
     bool own = gp_doctor_origin() == GP_WHEEL && strcmp(root, "/usr/local") && !access(path, X_OK);
+    snprintf(path, sizeof path, "%s/bin/python3", gp_doctor_root_word());
     return own ? path : "python3";
 }
 
 /* In a clone: `git checkout` undoes edits, so it names no more than is gone. */
 static void fix_clone(const char *scripts) {
     char names[3000] = "";
+    const char *to = gp_doctor_root_word();
     size_t at = 0;
     for (const char *s = scripts; s && *s && at < sizeof names; s += strspn(s, ", ")) {
         int n = (int)strcspn(s, ",");
@@ -99,9 +116,9 @@ static void fix_clone(const char *scripts) {
         s += n;
     }
     if (scripts)
-        gp_doctor_fix("git -C %s checkout --%s && cmake --build %s/build/default --target ship",
-                      root, *names ? names : " scripts, which undoes edits there,", root);
-    else gp_doctor_fix("cmake --build %s/build/default --target ship", root);
+        gp_doctor_fix("git -C %s checkout --%s && cmake --build %s/build/default --target ship", to,
+                      *names ? names : " scripts, which undoes edits there,", to);
+    else gp_doctor_fix("cmake --build %s/build/default --target ship", to);
 }
 
 void gp_doctor_reinstall(const char *scripts) {
@@ -116,12 +133,13 @@ void gp_doctor_reinstall(const char *scripts) {
         gp_doctor_fix("dpkg -i gpush_%s_*.deb, the package that it came from", GPUSH_VERSION);
         return;
     case GP_TARBALL:
-        gp_doctor_fix("tar -C %s --strip-components=1 -xf %s, the tarball that it came from", root,
+        gp_doctor_fix("tar -C %s --strip-components=1 -xf %s, the tarball that it came from",
+                      gp_doctor_root_word(),
                       below(root, "gpu-check") ? "gpush-bundle.tar.xz" : "gpush-*.tar.xz");
         return;
     case GP_PREFIX:
         gp_doctor_fix("cmake --install build/default --prefix %s, in the clone that it came from",
-                      root);
+                      gp_doctor_root_word());
     }
 }
 

@@ -109,8 +109,13 @@ installed "a wheel" "python3 -m pip install --force-reinstall gpush-$version-*.w
 mv "$in" "$here/an [env]"
 in="$here/an [env]" share="$here/an [env]/share/gpush"
 printf '#!/bin/sh\n' >"$in/bin/python3" && chmod +x "$in/bin/python3"
-line plug-in | grep -qF "     $in/bin/python3 $wheel_plugin"
-tap_ok $? "a wheel in an environment: by its Python" "$(line plug-in)"
+line plug-in | grep -qF "     '$in'/bin/python3 $wheel_plugin"
+tap_ok $? "a wheel in an environment: by its Python, whose path is a word of the shell's" "$(line plug-in)"
+mv "$in" "$here/it's here"
+in="$here/it's here" share=$in/share/gpush
+rm -r "$in/lib/python3.11" "$share/labs/text.lua"
+tap_is "$(line files | sed -n 's/^ *cmake --install build.default --prefix \(.*\), in the .*/printf %s \1/p' | sh)" "$in" "so is a prefix with a quote"
+cp "$GPUSH_ROOT/scripts/labs/text.lua" "$share/labs/"
 mv "$in" "$here/in"
 in=$here/in
 

@@ -4,7 +4,8 @@
 # shellcheck shell=sh
 unset CDPATH
 root=$(cd -P "$root" && pwd)
-build_tools="cmake ninja pkg-config gcc"
+# make: without it GCC links the program on one processor.
+build_tools="cmake ninja make pkg-config gcc"
 build_modules="lua5.4 libedit libutf8proc libpng jansson zlib libzip openblas"
 
 # The tools of scripts/dev and scripts/bench: --help prints the comment at their top.

@@ -13,7 +13,7 @@ export log
 mkdir -p "$bin" "$tree/scripts" "$tree/shell" "$tree/tensor"
 cp "$root/scripts/gpush" "$root/scripts/lib.sh" "$root/scripts/system" "$tree/scripts/"
 echo 'int main(void) {}' >"$tree/shell/main.c"
-for tool in ls sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env dirname chmod pwd uname df ninja pkg-config gcc; do
+for tool in ls sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env dirname chmod pwd uname df ninja make pkg-config gcc; do
     ln -s "$(command -v $tool || echo /bin/true)" "$bin/$tool"
 done
 
@@ -100,18 +100,18 @@ start
 says "missing: cmake. This system has none of apt-get, dnf, pacman, zypper and apk" "no manager of packages: says so"
 tap_is "$status $(wc -l <<<"$err")" "1 1" "and fails, in one line"
 manages() { # MANAGER CALL PACKAGES: the call that installs these, of Lua, Ninja and oneDNN, too
-    mv "$bin/pkg-config" "$bin/ninja" "$scratch"
+    mv "$bin/pkg-config" "$bin/ninja" "$bin/make" "$scratch"
     stand_in "$1" <<<$'#!/bin/sh\necho "'"$1"$' $*" >>"$log"; exit 1'
     start
     tap_is "$(sed -n "s/^$1 //p" "$log")" "$2 $3" "$1: its own names"
     says "By hand, as root: $4$3" "$1: and the command"
     rm "$bin/$1"
-    mv "$scratch/pkg-config" "$scratch/ninja" "$bin"
+    mv "$scratch/pkg-config" "$scratch/ninja" "$scratch/make" "$bin"
 }
-manages dnf "install -y" "cmake ninja-build pkgconf-pkg-config lua-devel libedit-devel utf8proc-devel libpng-devel jansson-devel zlib-devel libzip-devel openblas-devel" "dnf install "
-manages pacman "-S --needed --noconfirm" "cmake ninja pkgconf lua54 libedit libutf8proc libpng jansson zlib libzip openblas" "pacman -S --needed "
-manages zypper "--non-interactive install" "cmake ninja pkgconf-pkg-config lua54-devel libedit-devel utf8proc-devel libpng16-devel libjansson-devel zlib-devel libzip-devel libopenblas_openmp-devel" "zypper install "
-manages apk "add" "cmake samurai pkgconf lua5.4-dev libedit-dev utf8proc-dev libpng-dev jansson-dev zlib-dev libzip-dev openblas-dev" "apk add "
+manages dnf "install -y" "cmake ninja-build make pkgconf-pkg-config lua-devel libedit-devel utf8proc-devel libpng-devel jansson-devel zlib-devel libzip-devel openblas-devel" "dnf install "
+manages pacman "-S --needed --noconfirm" "cmake ninja make pkgconf lua54 libedit libutf8proc libpng jansson zlib libzip openblas" "pacman -S --needed "
+manages zypper "--non-interactive install" "cmake ninja make pkgconf-pkg-config lua54-devel libedit-devel utf8proc-devel libpng16-devel libjansson-devel zlib-devel libzip-devel libopenblas_openmp-devel" "zypper install "
+manages apk "add" "cmake samurai make pkgconf lua5.4-dev libedit-dev utf8proc-dev libpng-dev jansson-dev zlib-dev libzip-dev openblas-dev" "apk add "
 # pkg-config's own names for Lua, as other systems have them, and any OpenBLAS there.
 stand_in pkg-config <<<$'#!/bin/sh\ncase $* in *lua54 | *openblas | *lib* | *jansson | *zlib) exit 0 ;; esac\nexit 1'
 stand_in dnf </dev/null

@@ -18,6 +18,7 @@
  * the next one. */
 enum { LEAST_SHIFT = 24, WISHED_SHIFT = 30, LARGEST_TIME = 0x7f000000 };
 enum { GUARD = UINT8_MAX }; /* the number of what is not looked at */
+enum { TURN = 1 << 16 };    /* accesses until another thread goes on */
 
 static _Thread_local gp_runner *now; /* whose checked launch runs on this thread */
 
@@ -163,6 +164,7 @@ static void restart(gp_runner *r, gp_check *c) {
     for (int i = 0; i <= GP_SIMT_TENSORS; i++) clear_cells(&c->area[i]);
     clear_cells(&c->statics);
     clear_cells(&c->data);
+    c->heard = (gp_heard){0};
     r->f.time = r->block_time = 1;
 }
 
@@ -174,6 +176,7 @@ gp_check *gp_check_begin(gp_runner *r, const gp_simt_launch *l) {
     if (r->f.time > LARGEST_TIME / 2) restart(r, c);
     c->launch = l, c->base = l->kernel->module->base, c->fenced = false;
     c->launch_time = ++r->f.time;
+    c->count = 0, c->due = TURN, c->watch.times = 0;
     now = r;
     return c;
 }
@@ -235,11 +238,6 @@ void gp_check_free(gp_check *c) {
 char *gp_check_tensor(gp_check *c, int i) { return c->at[i]; }
 char *gp_check_dynamic(gp_check *c) { return c->area[0].lo; }
 
-void gp_check_fence(gp_runner *r) {
-    r->check->fence[r->block] = ++r->f.time;
-    r->check->fenced = true;
-}
-
 /* ---- order ---- */
 
 typedef enum order { BEFORE, UNORDERED, OTHER_BLOCK, NOT_KNOWN } order;
@@ -265,7 +263,10 @@ static bool met_since(const gp_runner *r, gp_access a, int thread) {
 static inline order order_of(const gp_runner *r, const gp_check *c, gp_access a, int thread,
                              bool shared) {
     if (__builtin_expect(a.time >= r->block_time, 0))
-        return a.thread == (unsigned)thread || met_since(r, a, thread) ? BEFORE : UNORDERED;
+        return a.thread == (unsigned)thread || met_since(r, a, thread) ||
+                       gp_check_heard(c, a, thread)
+                   ? BEFORE
+                   : UNORDERED;
     if (shared || a.time < c->launch_time || a.time >= c->block_time) return BEFORE;
     return c->fence[gp_check_block_at(c, a.time, r->block)] > a.time ? BEFORE : OTHER_BLOCK;
 }
@@ -284,7 +285,8 @@ static inline void read_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *cel
     order o = cell->write.time >= c->launch_time
                   ? order_of(r, c, cell->write, new.thread, a->shared)
                   : BEFORE;
-    if (o != BEFORE && cell->write.mask & new.mask && !guess(c, a, cell, new))
+    bool mixed = !new.atomic || !cell->write.atomic;
+    if (o != BEFORE && mixed && cell->write.mask & new.mask && !guess(c, a, cell, new))
         gp_report_race(r, a, cell, cell->write, new, 0);
     if (a->shared && cell->write.time < c->block_time && !c->unwritten.area)
         c->unwritten = (gp_unwritten){a, cell, new}; /* perhaps it is written before a barrier */
@@ -308,7 +310,7 @@ static inline void write_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *ce
     for (int i = 0; i < 3; i++) {
         gp_access old = *before[i];
         if (old.time < c->launch_time || !(old.mask & new.mask)) continue;
-        if (!i && old.atomic && new.atomic) continue;
+        if (old.atomic && new.atomic) continue;
         if (order_of(r, c, old, new.thread, a->shared) == BEFORE) continue;
         if (i || old.atomic || new.atomic || old.mask != new.mask)
             gp_report_race(r, a, cell, old, new, i ? 1 : 2);
@@ -338,9 +340,11 @@ static inline bool within(const gp_area *a, const char *p, unsigned long size) {
 }
 
 static void may_stop(gp_runner *r, gp_check *c) {
-    if (++c->count & 0xffff) return;
+    if (++c->count < c->due) return;
+    c->due = c->count + TURN;
     if (gp_interrupted || gp_thread_stopped() || gp_offload_is_abandoned())
         gp_fibers_fail(&r->f, "interrupted");
+    gp_fibers_yield(&r->f);
 }
 
 /* The area of an access that is allowed; NULL: none is needed. */
@@ -372,6 +376,7 @@ static inline gp_access access_now(const gp_runner *r, const gp_check *c, unsign
 static inline void check_word(gp_runner *r, gp_area *a, const char *p, unsigned mask, bool write,
                               bool atomic, const void *pc) {
     gp_access new = access_now(r, r->check, mask, atomic, pc);
+    if (atomic) gp_check_hear(r->check, gp_word_at(a, p)->write, (int)new.thread);
     if (write) write_cell(r, r->check, a, gp_word_at(a, p), new);
     else read_cell(r, r->check, a, gp_word_at(a, p), new);
 }
@@ -394,7 +399,17 @@ void gp_check_write(void *p, unsigned long size, const void *pc) {
     word_range(p, size, true, false, pc);
 }
 void gp_check_atomic(void *p, unsigned long size, const void *pc) {
+    gp_check_watch(now, p, size, pc);
     word_range(p, size, true, true, pc);
+}
+/* What is volatile a card reads as it is; a write of it tells of others that a fence is after. */
+void gp_check_look(const void *p, unsigned long size, const void *pc) {
+    gp_check_watch(now, p, size, pc);
+    word_range(p, size, false, true, pc);
+}
+void gp_check_signal(void *p, unsigned long size, const void *pc) {
+    const gp_check *c = now->check;
+    word_range(p, size, true, c->heard.fence[now->f.current->thread] >= c->block_time, pc);
 }
 
 static void forget_guesses(gp_check *c, gp_word *cell, int thread) {
@@ -444,7 +459,7 @@ static inline order order_at_once(const gp_runner *r, const gp_check *c, uint64_
 static inline bool note_at_once(gp_runner *r, const char *p, bool write, const void *pc) {
     gp_check *c = r->check;
     gp_area *a = gp_check_area(c, p);
-    if (!a || !within(a, p, 4) || (uintptr_t)p & 3 || !(++c->count & 0xffff)) return false;
+    if (!a || !within(a, p, 4) || (uintptr_t)p & 3 || ++c->count >= c->due) return false;
     if (a->variable && (a == &c->data || a->variable[p - a->lo] == GUARD)) return false;
     if (write && !a->writable) return false;
     gp_word *cell = gp_word_at(a, p);

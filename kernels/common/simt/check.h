@@ -55,6 +55,20 @@ typedef struct gp_rewrite {
     uint32_t before; /* the word's value */
 } gp_rewrite;
 
+/* What threads of a block know of each other besides barriers, by thread. */
+typedef struct gp_heard {
+    uint32_t fence[GP_SIMT_BLOCK]; /* its last fence */
+    uint32_t from[GP_SIMT_BLOCK];  /* the latest access that it has seen of another one's atomics */
+} gp_heard;
+
+/* A word that threads look at again and again. */
+typedef struct gp_watch {
+    const char *p;
+    uint64_t value, since; /* since: the count of accesses when the value was first seen */
+    uint64_t times;
+    unsigned turn;
+} gp_watch;
+
 struct gp_check {
     const gp_simt_launch *launch;
     char *arena; /* windows of 1 << shift bytes */
@@ -77,7 +91,9 @@ struct gp_check {
     uint32_t *begin, *fence; /* by block: when it began, and was last at a fence */
     bool fenced;             /* a block of this launch was at one */
     const char *base;        /* the module's */
-    uint64_t count;
+    uint64_t count, due;     /* accesses of the launch, and up to where the thread goes on */
+    gp_heard heard;
+    gp_watch watch;
 };
 
 static inline gp_word *gp_word_at(const gp_area *a, const void *p) {
@@ -104,6 +120,22 @@ int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last);
 void gp_check_read4_at(const void *p, const void *pc);
 void gp_check_write4_at(void *p, const void *pc);
 
+/* ---- turns.c ---- */
+
+/* The running thread's atomic access, or read of a volatile word, sees what was written last. */
+static inline void gp_check_hear(gp_check *c, gp_access written, int thread) {
+    uint32_t *from = &c->heard.from[thread];
+    if (written.atomic && written.thread != (unsigned)thread && written.time > *from)
+        *from = written.time;
+}
+/* Whether the access, of another thread of the block, was before a fence of that thread, and the
+ * running one has seen an atomic access since. */
+static inline bool gp_check_heard(const gp_check *c, gp_access a, int thread) {
+    return c->heard.fence[a.thread] > a.time && c->heard.from[thread] > a.time;
+}
+/* The running thread has looked at p: others go on, now and then. */
+void gp_check_watch(gp_runner *r, const char *p, unsigned long size, const void *pc);
+
 /* ---- report.c: each ends the block ---- */
 
 /* Nothing orders `old` and `new`. what: 0, a read after a write; 1, a write after a read; 2, a
@@ -116,6 +148,8 @@ _Noreturn void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, 
                                  bool write, const void *pc);
 _Noreturn void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p,
                                     unsigned long size, bool write, const void *pc);
+/* No thread of the block writes what the running one waits for. */
+_Noreturn void gp_report_waits(gp_runner *r, const char *p, unsigned long size, const void *pc);
 _Noreturn void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
                                const void *pc);
 

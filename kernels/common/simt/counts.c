@@ -90,10 +90,12 @@ void gp_count_block(gp_runner *r) {
     }
 }
 
+/* Another warp may be one that this one waits for. */
 static void may_stop(gp_runner *r) {
-    if (++r->counter->calls & 0xffff) return;
+    if (++r->counter->calls & 0xfff) return;
     if (gp_interrupted || gp_thread_stopped() || gp_offload_is_abandoned())
         gp_fibers_fail(&r->f, "interrupted");
+    gp_fibers_yield(&r->f);
 }
 
 void gp_count_branch(const void *pc) {
@@ -163,6 +165,14 @@ void gp_count_write(void *p, unsigned long size, const void *pc) {
 void gp_count_atomic(void *p, unsigned long size, const void *pc) {
     note(p, size, pc, GP_COUNT_ATOMIC);
     gp_check_atomic(p, size, pc);
+}
+void gp_count_look(const void *p, unsigned long size, const void *pc) {
+    note(p, size, pc, GP_COUNT_READ);
+    gp_check_look(p, size, pc);
+}
+void gp_count_signal(void *p, unsigned long size, const void *pc) {
+    note(p, size, pc, GP_COUNT_WRITE);
+    gp_check_signal(p, size, pc);
 }
 void gp_count_read4(const void *p) {
     pair(now, p, 4, __builtin_return_address(0), GP_COUNT_READ);

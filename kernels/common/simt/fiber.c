@@ -79,6 +79,8 @@ void gp_fibers_wait(gp_fiber *f, gp_fiber_state state) {
     after_switch(f->run, f->asan);
 }
 
+void gp_fibers_yield(gp_fibers *r) { gp_fibers_wait(r->current, GP_RUNNING); }
+
 /* ---- fibers ---- */
 
 static gp_uint3 coordinates(unsigned t, gp_uint3 dim) {

@@ -103,6 +103,8 @@ void gp_fibers_reset(gp_fibers *r);
 
 /* Another thread goes on, and this one once its state is GP_RUNNING again. */
 void gp_fibers_wait(gp_fiber *f, gp_fiber_state state);
+/* The current thread goes on after the others that can. */
+void gp_fibers_yield(gp_fibers *r);
 /* Ends the block with that message, unless it has one. */
 __attribute__((noreturn, format(printf, 2, 3))) void gp_fibers_fail(gp_fibers *r, const char *fmt,
                                                                     ...);

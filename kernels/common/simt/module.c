@@ -1,5 +1,6 @@
 /* Builds modules, texts of kernels that GCC has compiled, and has the table of their kernels. */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,21 +113,35 @@ static gp_simt_outcome not_begun(const gp_simt_text *t, const char *why) {
     return GP_SIMT_FAILED;
 }
 
-static gp_object *compile(const gp_simt_text *t, gp_simt_outcome *outcome) {
-    char *text = whole_text(t);
-    const char *why = NULL;
-    gp_object_own how = {text, flags[t->cxx][t->checked + t->counted], t->cxx, t->only_found};
-    gp_object *o = text ? gp_object_begin_own(&how, &why) : NULL;
+/* GCC 11 and later call other functions for what is volatile. An older one refuses the option. */
+#define OF_VOLATILE "tsan-distinguish-volatile"
+static atomic_bool is_old;
+
+static gp_object *begin(const gp_simt_text *t, gp_simt_outcome *outcome) {
+    char *text = whole_text(t), *all = NULL;
+    const char *why = NULL, *of_kind = flags[t->cxx][t->checked + t->counted];
+    if (asprintf(&all, "%s%s", of_kind,
+                 t->checked && !is_old ? " --param " OF_VOLATILE "=1" : "") < 0)
+        all = NULL;
+    gp_object_own how = {text, all, t->cxx, t->only_found};
+    gp_object *o = text && all ? gp_object_begin_own(&how, &why) : NULL;
     *outcome = GP_SIMT_FAILED;
-    if (!o && text) *outcome = not_begun(t, why);
-    free(text);
-    if (!o) return NULL;
-    gp_object_state state = gp_object_poll(o, true);
-    if (state == GP_OBJECT_READY) return o;
-    if (state == GP_OBJECT_FAILED) *outcome = GP_SIMT_REFUSED, gp_fail("%s", gp_object_log(o));
-    else gp_fail("interrupted");
+    if (!all) gp_fail("out of memory");
+    else if (!o && text) *outcome = not_begun(t, why);
+    free(text), free(all);
+    return o;
+}
+
+static gp_object *compile(const gp_simt_text *t, gp_simt_outcome *outcome) {
+    gp_object *o = begin(t, outcome);
+    gp_object_state state = o ? gp_object_poll(o, true) : GP_OBJECT_FAILED;
+    if (!o || state == GP_OBJECT_READY) return o;
+    bool refuses = state == GP_OBJECT_FAILED && strstr(gp_object_log(o), OF_VOLATILE);
+    bool again = refuses && !atomic_exchange(&is_old, true);
+    if (state != GP_OBJECT_FAILED) gp_fail("interrupted");
+    else *outcome = GP_SIMT_REFUSED, gp_fail("%s", gp_object_log(o));
     gp_object_free(o);
-    return NULL;
+    return again ? compile(t, outcome) : NULL;
 }
 
 /* Sets *to to the object's function of that name and number, as in gp_entry_2. */

@@ -151,6 +151,21 @@ void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned lon
                    running(r, who), element_text(r->check, a, p, size, what));
 }
 
+void gp_report_waits(gp_runner *r, const char *p, unsigned long size, const void *pc) {
+    char line[LINE], who[WHO], what[WHAT];
+    gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line);
+    gp_fibers_fail(&r->f,
+                   "waits without end at %s, %s: no thread of the block that can go on writes %s",
+                   line, running(r, who),
+                   element_text(r->check, gp_check_area(r->check, p), p, size, what));
+}
+
+/* Whether one of them is atomic and one not, though a read of a volatile word is as good as one. */
+static bool is_mixed(gp_access old, gp_access new, int what) {
+    if (what == 0) return old.atomic && !new.atomic;
+    return new.atomic != old.atomic && (what == 2 || new.atomic);
+}
+
 /* Says that nothing orders `old` and `new`, in n bytes. */
 static void race_text(const gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
                       gp_access new, int what, char *buf, size_t n) {
@@ -165,7 +180,7 @@ static void race_text(const gp_runner *r, const gp_area *a, const gp_word *cell,
              gp_simt_thread_text(r->launch, r->block, new.thread, who, sizeof who), kinds[what],
              gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
              place_of(m, old, other),
-             old.atomic != new.atomic ? ", one of them atomic and one not" : "",
+             is_mixed(old, new, what) ? ", one of them atomic and one not" : "",
              block == r->block ? "no barrier between" : "nothing orders blocks",
              element_text(c, a, p, 4, which));
 }

@@ -90,13 +90,16 @@ char *gp_check_dynamic(struct gp_check *c);
 /* At a barrier, and at a block's end: false where a thread has read shared memory that none had
  * written, or a word in a race that only now is known for one; r->f.text says which. */
 bool gp_check_written(gp_runner *r);
-void gp_check_fence(gp_runner *r);
+void gp_check_fence(gp_runner *r, bool wide); /* wide: for other blocks, too */
 void gp_check_free(struct gp_check *c); /* NULL is fine */
 void gp_check_read(const void *p, unsigned long size, const void *pc);
 void gp_check_write(void *p, unsigned long size, const void *pc);
 void gp_check_read4(const void *p);
 void gp_check_write4(void *p);
 void gp_check_atomic(void *p, unsigned long size, const void *pc);
+/* A read and a write of a volatile variable. */
+void gp_check_look(const void *p, unsigned long size, const void *pc);
+void gp_check_signal(void *p, unsigned long size, const void *pc);
 /* The running thread's reads of these words in this block were guesses for an atomicCAS. */
 void gp_check_guessed(void *p, unsigned long size);
 

@@ -10,6 +10,8 @@
 #include "kernels/common/simt/simt.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/base/intern.h"
+#include "tensor/intercept.h"
+#include "tensor/memory/alloc.h"
 #include "tensor/ops/simt.h"
 
 /* ---- building ---- */
@@ -45,13 +47,13 @@ static gp_simt_param param(lua_State *L) {
 enum { MOST_KERNELS = 256 }; /* of a text */
 enum { GRID = 7 };           /* values of a launch before its numbers */
 
-/* Whether a call has room for them. */
-static bool few_enough(const gp_simt_source *s) {
-    int pointers = 0;
+/* Whether a call has room for them, and for a value that tells of the module's variables. */
+static bool few_enough(const gp_simt_source *s, const gp_simt_module *m) {
+    int pointers = 0, most = GP_MAX_INTS - GRID - (gp_simt_variables(m) > 0);
     for (int i = 0; i < s->nparams; i++) pointers += s->param[i].pointer;
-    return (pointers <= GP_SIMT_TENSORS && s->nparams - pointers <= GP_MAX_INTS - GRID) ||
+    return (pointers <= GP_SIMT_TENSORS && s->nparams - pointers <= most) ||
            gp_fail("%s: %d pointers and %d numbers (expected at most %d and %d)", s->name, pointers,
-                   s->nparams - pointers, GP_SIMT_TENSORS, GP_MAX_INTS - GRID);
+                   s->nparams - pointers, GP_SIMT_TENSORS, most);
 }
 
 static gp_simt_text text_of(lua_State *L) {
@@ -95,8 +97,9 @@ static int l_add(lua_State *L) {
         s.param[i] = param(L);
         lua_pop(L, 1);
     }
-    if (!few_enough(&s)) return gp_lua_raise(L);
-    gp_simt_kernel *k = gp_simt_add(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2), &s);
+    gp_simt_module *m = lua_touserdata(L, 1);
+    if (!few_enough(&s, m)) return gp_lua_raise(L);
+    gp_simt_kernel *k = gp_simt_add(m, (int)luaL_checkinteger(L, 2), &s);
     if (!k) return gp_lua_raise(L);
     return lua_pushinteger(L, gp_simt_number(k)), 1;
 }
@@ -143,17 +146,45 @@ static int l_prepare(lua_State *L) {
     return 4;
 }
 
-/* variable(module, i, dtype): its value as a tensor of one dim; nil where its size is no multiple
- * of the dtype's. */
+/* The block on that device. To sim it waits for nothing. */
+static gp_tensor *new_block(gp_simt_module *m, bool read, const gp_shape *shape, gp_device *dev) {
+    gp_tensor *host = gp_tensor_new_host(GP_u8, shape);
+    if (!host) return NULL;
+    gp_simt_first_values(m, read, host->a.data);
+    host->storage->pinned = !strcmp(dev->vt->kind, "sim");
+    gp_tensor *t = gp_to_device(host, dev, true, GP_WHY_copy, "kernel");
+    gp_tensor_unref(host);
+    return t;
+}
+
+/* block(module, read, tensor): the first values of its variables that kernels only read, or of the
+ * others, as bytes on the tensor's device; nil: there are none. */
+static int l_block(lua_State *L) {
+    gp_simt_module *m = lua_touserdata(L, 1);
+    bool read = lua_toboolean(L, 2);
+    const gp_tensor *x = gp_lua_totensor(L, 3);
+    gp_shape shape = {.ndim = 1, .dim = {(int64_t)gp_simt_block_bytes(m, read)}};
+    if (!x || !shape.dim[0]) return 0;
+    gp_lua_enter(L);
+    gp_interceptor *list = gp_intercepting;
+    gp_intercepting = NULL; /* it is no part of what the script does, which they record */
+    gp_tensor *t = new_block(m, read, &shape, x->storage->dev);
+    gp_intercepting = list;
+    return t ? gp_lua_push(L, t) : gp_lua_raise(L);
+}
+
+/* variable(module, i, dtype, block): variable i in its block as a tensor of one dim; nil where its
+ * size is no multiple of the dtype's. */
 static int l_variable(lua_State *L) {
     size_t bytes;
     gp_dtype dt;
-    const char *p = gp_simt_global(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2), &bytes);
+    size_t at = gp_simt_in_block(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2), &bytes);
+    const gp_tensor *block = gp_lua_totensor(L, 4);
     if (!gp_dtype_parse(luaL_checkstring(L, 3), &dt) || bytes % gp_dtype_size(dt)) return 0;
     gp_shape shape = {.ndim = 1, .dim = {(int64_t)(bytes / gp_dtype_size(dt))}};
-    gp_tensor *t = gp_tensor_new_host(dt, &shape);
+    gp_tensor *t = block ? gp_tensor_wrap(gp_storage_ref(block->storage), dt, &shape) : NULL;
     if (!t) return gp_lua_raise(L);
-    memcpy(t->a.data, p, bytes);
+    t->a.data = block->a.data + at;
     return gp_lua_push(L, t);
 }
 
@@ -210,7 +241,7 @@ static bool number(lua_State *L, int index, const gp_simt_source *s, int i, int6
 
 typedef struct arguments {
     int n[2]; /* tensors: those that are written, those that are read */
-    gp_tensor *list[2][GP_SIMT_TENSORS];
+    gp_tensor *list[2][GP_SIMT_TENSORS + 1];
     int nvalues;
     int64_t value[GP_MAX_INTS];
 } arguments;
@@ -233,27 +264,21 @@ static bool sort_arguments(lua_State *L, int first, const gp_simt_source *s, arg
     return true;
 }
 
-/* Adds the variables that the table at that index has: number, tensor, number, tensor, …; or the
- * tensor there, which no parameter takes. */
-static bool add_globals(lua_State *L, int index, const gp_simt_kernel *k, arguments *a) {
-    const gp_simt_module *m = gp_simt_module_of(k);
+/* Adds the blocks of variables that the table at that index has: which of them are in these, as
+ * bits, the block of those that are written, and of those only read; or the tensor there, which no
+ * parameter takes. */
+static void add_globals(lua_State *L, int index, arguments *a) {
     gp_tensor *alone = gp_lua_totensor(L, index);
     if (alone) a->list[1][a->n[1]++] = alone;
-    int n = lua_istable(L, index) ? (int)lua_rawlen(L, index) / 2 : 0;
-    for (int i = 0; i < n; i++) {
-        lua_rawgeti(L, index, 2 * i + 1);
-        lua_rawgeti(L, index, 2 * i + 2);
-        int number = (int)lua_tointeger(L, -2), read = gp_simt_constant(m, number);
+    if (!lua_istable(L, index)) return;
+    lua_rawgeti(L, index, 1);
+    a->value[a->nvalues++] = lua_tointeger(L, -1);
+    for (int read = 0; read < 2; read++) {
+        lua_rawgeti(L, index, read + 2);
         gp_tensor *t = gp_lua_totensor(L, -1);
-        lua_pop(L, 2);
-        if (!t || a->n[read] == GP_SIMT_TENSORS || a->nvalues == GP_MAX_INTS ||
-            i == GP_SIMT_GLOBALS)
-            return gp_fail("%s: a launch has no room for the module's variables",
-                           gp_simt_source_of(k)->name);
-        a->list[read][a->n[read]++] = t;
-        a->value[a->nvalues++] = number;
+        if (t) a->list[read][a->n[read]++] = t;
     }
-    return true;
+    lua_pop(L, 3);
 }
 
 static void add_list(gp_call *c, gp_tensor **list, int n) {
@@ -277,8 +302,8 @@ static int l_launch(lua_State *L) {
                 given);
         return gp_lua_raise(L);
     }
-    if (!sort_arguments(L, FIXED + 1, s, &a) || !add_globals(L, FIXED, k, &a))
-        return gp_lua_raise(L);
+    if (!sort_arguments(L, FIXED + 1, s, &a)) return gp_lua_raise(L);
+    add_globals(L, FIXED, &a);
     gp_call_begin(&c, GP_OP(kernel_launch));
     c.name = s->name;
     gp_call_int(&c, gp_simt_card_of(k) ? (int64_t)(intptr_t)gp_simt_card_of(k) : gp_simt_number(k));
@@ -339,7 +364,7 @@ static int l_counts(lua_State *L) {
 void gp_lua_open_simt(lua_State *L) {
     static const luaL_Reg functions[] = {{"build", l_build},       {"add", l_add},
                                          {"card", l_card},         {"prepare", l_prepare},
-                                         {"variable", l_variable}, {"launch", l_launch},
+                                         {"block", l_block}, {"variable", l_variable}, {"launch", l_launch},
                                          {"counts", l_counts},     {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.simt");

@@ -53,10 +53,7 @@ size_t gp_simt_static_shared(const gp_simt_module *m) {
         if (m->symbols.row[i].shared && !m->symbols.row[i].guard) n += m->symbols.row[i].size;
     return n;
 }
-char *gp_simt_global(const gp_simt_module *m, int i, size_t *bytes) {
-    *bytes = m->bytes[i];
-    return m->global[i];
-}
+int gp_simt_variables(const gp_simt_module *m) { return m->nglobals; }
 bool gp_simt_constant(const gp_simt_module *m, int i) { return m->constants >> i & 1; }
 
 static bool add(gp_simt_kernel *k) {
@@ -70,7 +67,11 @@ static bool add(gp_simt_kernel *k) {
 static gp_simt_module *modules; /* by the lock */
 
 static gp_simt_module *keep(gp_simt_module *m) {
+    pthread_mutex_init(&m->own_lock, NULL);
+    m->lock = &m->own_lock;
     gp_lock(&lock);
+    for (gp_simt_module *other = modules; other; other = other->next)
+        if (m->base && other->base == m->base) m->lock = other->lock;
     m->next = modules, modules = m;
     gp_unlock(&lock);
     return m;
@@ -187,7 +188,6 @@ gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome) {
     m->file = t->file, m->line = t->line, m->checked = t->checked;
     m->counted = t->counted;
     m->nglobals = t->nglobals, m->constants = t->constants;
-    pthread_mutex_init(&m->lock, NULL);
     if ((m->object = compile(t, outcome)) && open_module(m))
         return *outcome = GP_SIMT_BUILT, keep(m);
     gp_object_free(m->object);

@@ -131,24 +131,63 @@ static bool run_grid(const gp_simt_launch *l, gp_simt_loop loop) {
     return !g.failed || fails(l, g.text);
 }
 
+/* ---- variables ---- */
+
+static size_t room(size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+size_t gp_simt_block_bytes(const gp_simt_module *m, bool read) {
+    size_t sum = 0;
+    for (int i = 0; i < m->nglobals; i++)
+        if (gp_simt_constant(m, i) == read) sum += room(m->bytes[i]);
+    return sum;
+}
+
+size_t gp_simt_in_block(const gp_simt_module *m, int i, size_t *bytes) {
+    size_t sum = 0;
+    *bytes = m->bytes[i];
+    for (int k = 0; k < i; k++)
+        if (gp_simt_constant(m, k) == gp_simt_constant(m, i)) sum += room(m->bytes[k]);
+    return sum;
+}
+
+void gp_simt_first_values(gp_simt_module *m, bool read, char *to) {
+    size_t n;
+    gp_lock(m->lock);
+    for (int i = 0; i < m->nglobals; i++)
+        if (gp_simt_constant(m, i) == read)
+            memcpy(to + gp_simt_in_block(m, i, &n), m->global[i], m->bytes[i]);
+    gp_unlock(m->lock);
+}
+
+/* Exchanges n bytes, but for those that are the same, as of what cannot be written. */
+static void exchange(char *p, char *q, size_t n) {
+    char part[1024];
+    for (size_t at = 0, size; at < n; at += size) {
+        size = n - at < sizeof part ? n - at : sizeof part;
+        if (!memcmp(p + at, q + at, size)) continue;
+        memcpy(part, p + at, size);
+        memcpy(p + at, q + at, size);
+        memcpy(q + at, part, size);
+    }
+}
+
 /* Exchanges the module's variables with their values: before a launch, and after it. */
 static void swap_globals(const gp_simt_launch *l) {
-    for (int i = 0; i < l->nglobals; i++) {
-        size_t n;
-        char *p = gp_simt_global(l->kernel->module, l->global[i], &n), *q = l->value[i];
-        for (size_t k = 0; k < n; k++) {
-            char c = p[k];
-            p[k] = q[k], q[k] = c;
-        }
+    const gp_simt_module *m = l->kernel->module;
+    char *at[2] = {l->values[0], l->values[1]};
+    for (int i = 0; i < m->nglobals; i++) {
+        char **from = &at[gp_simt_constant(m, i)];
+        exchange(m->global[i], *from, m->bytes[i]);
+        *from += room(m->bytes[i]);
     }
 }
 
 bool gp_simt_run(const gp_simt_launch *l, gp_simt_loop loop) {
-    if (!l->nglobals) return run_grid(l, loop);
-    gp_lock(&l->kernel->module->lock);
+    if (!l->has_values) return run_grid(l, loop);
+    gp_lock(l->kernel->module->lock);
     swap_globals(l);
     bool ok = run_grid(l, loop);
     swap_globals(l);
-    gp_unlock(&l->kernel->module->lock);
+    gp_unlock(l->kernel->module->lock);
     return ok;
 }

@@ -25,7 +25,8 @@ struct gp_simt_module {
     char *global[GP_SIMT_VARIABLES];
     size_t bytes[GP_SIMT_VARIABLES];
     gp_card_text *card;   /* NULL: it is the processor's */
-    pthread_mutex_t lock; /* of a launch that sets variables */
+    pthread_mutex_t own_lock, *lock; /* of a launch that sets variables: of the first module of all
+                                        that are loaded at one address */
 };
 
 struct gp_simt_kernel {

@@ -15,7 +15,6 @@ enum {
     GP_SIMT_TENSORS = 16,      /* of a call */
     GP_SIMT_PARAMS = 32,       /* of a kernel */
     GP_SIMT_VARIABLES = 64,    /* of a module */
-    GP_SIMT_GLOBALS = 16,      /* of these: that the program has asked for */
     GP_SIMT_SHARED = 227 << 10 /* bytes of a block's shared memory, as on compute capability 9.0 */
 };
 
@@ -69,8 +68,14 @@ typedef enum gp_simt_outcome {
 gp_simt_module *gp_simt_build(const gp_simt_text *t, gp_simt_outcome *outcome);
 /* Bytes of its static shared memory. */
 size_t gp_simt_static_shared(const gp_simt_module *m);
-/* Its variable i: the address, and *bytes. */
-char *gp_simt_global(const gp_simt_module *m, int i, size_t *bytes);
+/* How many variables it has. */
+int gp_simt_variables(const gp_simt_module *m);
+/* They are kept in two blocks of memory, one of those that kernels only read, and one of
+ * the others. Bytes of one; and of variable i, where it is in its block, and its size. */
+size_t gp_simt_block_bytes(const gp_simt_module *m, bool read);
+size_t gp_simt_in_block(const gp_simt_module *m, int i, size_t *bytes);
+/* Writes the values that the text gives them to a block. */
+void gp_simt_first_values(gp_simt_module *m, bool read, char *to);
 
 typedef struct gp_simt_source {
     const char *name; /* of the kernel; interned */
@@ -108,9 +113,8 @@ typedef struct gp_simt_launch {
     int ntensors;
     gp_simt_tensor tensor[GP_SIMT_TENSORS];
     void *arg[GP_SIMT_PARAMS]; /* the address of each argument */
-    int nglobals;              /* variables that have their values elsewhere, */
-    int global[GP_SIMT_GLOBALS];
-    char *value[GP_SIMT_GLOBALS]; /* here */
+    bool has_values; /* the module has variables, whose values are */
+    char *values[2]; /* here: of those that are written, and only read */
 } gp_simt_launch;
 
 /* Runs body(ctx, begin, end) over [0, n), on the threads that there are. */

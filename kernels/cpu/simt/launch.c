@@ -33,7 +33,8 @@ static void tell_card(const gp_call *c, const gp_simt_kernel *k) {
 }
 
 /* Of a launch: grid, block, bytes of shared memory, the arguments that are numbers, as bits, and
- * the numbers of variables whose values are the last tensors of both lists. */
+ * where the text has variables, which of them have their values in blocks: the last tensors of the
+ * lists. Here all do. */
 bool CPU(kernel_launch)(const gp_call *c) {
     int n, at[2] = {0, 0}, value = 7;
     const int64_t *v = gp_ints(c, 3, &n);
@@ -54,11 +55,10 @@ bool CPU(kernel_launch)(const gp_call *c) {
         *t = (gp_simt_tensor){a->data, (size_t)a->numel * size, (int)size, !p->constant, p->name};
         l.arg[i] = &t->data;
     }
-    for (; value < n; l.nglobals++) {
-        int i = l.global[l.nglobals] = (int)v[value++];
-        int read = gp_simt_constant(gp_simt_module_of(l.kernel), i);
-        l.value[l.nglobals] = c->arg[1 + read].arrays[at[read]++]->data;
-    }
+    l.has_values = value < n;
+    for (int read = 0; l.has_values && read < 2; read++)
+        if (at[read] < c->arg[1 + read].n)
+            l.values[read] = c->arg[1 + read].arrays[at[read]]->data;
     bool ok = gp_simt_run(&l, loop);
     if (ok) tell_card(c, l.kernel);
     return ok;

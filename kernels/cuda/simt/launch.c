@@ -6,9 +6,9 @@
 
 typedef struct variables {
     int n;
-    const gp_own_variable *at[GP_MAX_INTS];
-    void *value[GP_MAX_INTS];
-    bool read[GP_MAX_INTS]; /* kernels only read it */
+    const gp_own_variable *at[64];
+    void *value[64];
+    bool read[64]; /* kernels only read it */
 } variables;
 
 /* Copies all of them into the module, or those that were written out of it. */
@@ -23,9 +23,24 @@ static bool copy(const gp_call *c, const variables *v, bool in) {
     return ok;
 }
 
+/* Finds those of the variables that the program has asked for, by bit: which have their values in
+ * blocks (kernels/common/simt/simt.h), the tensors of both lists at these numbers. */
+static void find_values(const gp_call *c, const gp_card_text *t, const gp_own_module *m,
+                        uint64_t asked, const int *at, variables *v) {
+    size_t in[2] = {0, 0};
+    for (int i = 0; i < t->nglobals; i++) {
+        bool read = t->constants >> i & 1;
+        if (asked >> i & 1) {
+            char *block = c->arg[1 + read].arrays[at[read]]->data;
+            v->at[v->n] = &m->variable[i], v->read[v->n] = read;
+            v->value[v->n++] = block + in[read];
+        }
+        in[read] += (m->variable[i].bytes + 15) / 16 * 16;
+    }
+}
+
 /* arg[0]: the kernel's address. Values of a launch: grid, block, bytes of shared memory, the
- * arguments that are numbers, as bits, and the numbers of variables, whose values are the last
- * tensors of both lists. */
+ * arguments that are numbers, as bits, and as find_values has it, variables. */
 bool CUDA(kernel_launch)(const gp_call *c) {
     const gp_card_kernel *k = (const gp_card_kernel *)(intptr_t)c->arg[0].i;
     const gp_own_form *f = k->text->form; /* it stays, once a kernel is prepared */
@@ -43,12 +58,7 @@ bool CUDA(kernel_launch)(const gp_call *c) {
             args[i] = &pointer[i];
         } else args[i] = (void *)&ints[value++];
     }
-    for (; value < n; v.n++) {
-        int which = (int)ints[value++];
-        bool read = k->text->constants >> which & 1;
-        v.at[v.n] = &m->variable[which], v.read[v.n] = read;
-        v.value[v.n] = c->arg[1 + read].arrays[at[read]++]->data;
-    }
+    if (value < n) find_values(c, k->text, m, (uint64_t)ints[value], at, &v);
     return copy(c, &v, true) &&
            gp_module_run(c, m->kernel[k->index].function, size, size + 3, (size_t)ints[6], args) &&
            copy(c, &v, false);

@@ -7,7 +7,7 @@ local gpush, fail, registry = require "gpush", require "fail", require "registry
 local prototype, source = require "kernel.prototype", require "source"
 local dialect, names = require "kernel.dialect", require "kernel.names"
 local lexer = require "kernel.tokens"
-local counts = require "kernel.counts"
+local counts, variables = require "kernel.counts", require "kernel.variables"
 local is_tensor, simt = gpush.is_tensor, registry["gpush.simt"]
 
 local BLOCK <const>, GRID_X <const>, GRID_YZ <const> = 1024, 2147483647, 65535
@@ -193,48 +193,6 @@ local function of_card(...)
     return tostring(x.device):find "^cuda" and x or nil
 end
 
--- ---- variables ----
-
-local function find_variable(module, name)
-    local known = {}
-    for i, v in ipairs(module.globals) do
-        if v.name == name then return i, v end
-        known[i] = v.name
-    end
-    fail("%s: the text has no __constant__ or __device__ variable '%s' (it has %s)", module.name,
-        tostring(name), #known > 0 and table.concat(known, ", ") or "none")
-end
-
--- The variable as a tensor on that device: what is written to it the next launches there read.
-local function global(module, name, device)
-    local i, v = find_variable(module, name)
-    device = tostring(gpush.zeros(0, { device = device }).device)
-    local values = module.values[device] or {}
-    module.values[device] = values
-    if values[i] then return values[i] end
-    local t = v.dtype and simt.variable(build(module, module.check).handle, i - 1, v.dtype)
-    if not t then fail("%s: '%s' is of a type that no tensor has", module.name, v.name) end
-    local n = 1
-    for _, dim in ipairs(v.dims) do n = n * dim end
-    if #v.dims > 1 and n == t:numel() then t = t:reshape(table.unpack(v.dims)) end
-    values[i] = t:to(device)
-    return values[i]
-end
-
--- For simt.launch: the variables that have their values on the launch's device, with these; else
--- its device where no argument says it.
-local function values_for(module, ...)
-    local x, given = first_tensor(...)
-    local values = module.values[tostring(x.device)]
-    if not values then return not given and x or nil end
-    local list = {}
-    for i, t in pairs(values) do
-        list[#list + 1] = i - 1
-        list[#list + 1] = t
-    end
-    return list
-end
-
 -- ---- calls ----
 
 local function whole(kernel, what, v, most)
@@ -304,12 +262,12 @@ local function start(kernel, how, grid, block, ...)
     end
     if type(last) ~= "table" or is_tensor(last) then
         return simt.launch(number_for(kernel, how, module.check, ...), gx, gy, gz, bx, by, bz, 0,
-            values_for(module, ...), ...)
+            variables.values(module, first_tensor(...)), ...)
     end
     local args = table.pack(...)
     local shared, check = options_of(kernel, last)
     return simt.launch(number_for(kernel, how, check, ...), gx, gy, gz, bx, by, bz, shared,
-        values_for(module, ...), table.unpack(args, 1, n - 1))
+        variables.values(module, first_tensor(...)), table.unpack(args, 1, n - 1))
 end
 
 local function launch(kernel, ...) return start(kernel, nil, ...) end
@@ -363,6 +321,11 @@ local function shown(kernel)
         known and "unchecked on a card" or module.check and "checked" or "unchecked")
 end
 
+-- The variable of that name as a tensor of the device.
+local function global_of(module, name, device)
+    return variables.global(module, build(module, module.check).handle, name, device)
+end
+
 -- What users hold: calls its methods with `of` in the first place.
 local function object(of, kind, methods, show, call)
     local bound = {}
@@ -382,7 +345,7 @@ end
 
 local function kernel_object(kernel)
     return object(kernel, "kernel", { over = over, counts = counts_of,
-        global = function(_, ...) return global(kernel.module, ...) end }, shown, launch)
+        global = function(_, ...) return global_of(kernel.module, ...) end }, shown, launch)
 end
 
 -- The kernel that the text has by that name; nil: the only one.
@@ -494,7 +457,7 @@ local function module(text, given, check)
     if #m.kernels == 0 then fail("cuda.module: the text has no __global__ function with a body") end
     m.name = m.kernels[1].name
     compile_first(m)
-    return object(m, "module", { kernel = kernel_of, global = global }, shown_module)
+    return object(m, "module", { kernel = kernel_of, global = global_of }, shown_module)
 end
 
 return { kernel = kernel, module = module, made = made }

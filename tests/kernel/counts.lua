@@ -160,6 +160,21 @@ __global__ void k(const float *x, float *y) {
 }]], function(k) return k:counts(1, 32, f32(64), f32(32)) end, { 2, "read x", lanes = 16 },
     { 7, "write y", requests = 1, lanes = 32 }, { 7, "read x", requests = 1, lanes = 32 })
 
+counted("a thread that is ahead before a barrier meets the others behind it", [[
+__global__ void k(int *y) {
+    __shared__ int s;
+    if (threadIdx.x == 0)
+        s = 0;
+    __syncthreads();
+    atomicAdd(&s, 1);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        atomicAdd(y, s);
+}]], function(k) return k:counts(2, 64, g.zeros(1, { dtype = "i32" })) end,
+    { 3, "branch", requests = 2 }, { 4, "write s", requests = 2, lanes = 2 },
+    { 6, "atomic s", requests = 4, lanes = 128, conflicts = 124 }, { 8, "branch", requests = 2 },
+    { 9, "read s", requests = 2, lanes = 2 })
+
 -- ---- warps and blocks ----
 
 local GUARDED <const> = [[

@@ -25,8 +25,8 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
           "tsan-instrument-func-entry-exit=0"
 /* Basic blocks in the order of the text, and functions in the place of their calls: counts.c. */
 #define COUNTED                                                                                    \
-    CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -finline-functions "      \
-            "-finline-small-functions --param max-inline-insns-auto=2000"
+    CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -fno-thread-jumps "      \
+            "-finline-functions -finline-small-functions --param max-inline-insns-auto=2000"
 #define UNCHECKED FLAGS " -O3 -g1 -gdwarf-4"
 #define C "-x c -std=gnu11 -fgnu89-inline -Werror=implicit-function-declaration"
 #define CXX                                                                                        \

@@ -66,7 +66,8 @@ local function refused()
     fails(function() sum(3) end, "expected a tensor among the arguments")
     refuses("'none' is not a number", "T x", "T y", "x", "a - b", "", "none")
     refuses("argument 'reduce': expected text, got nothing", "T x", "T y", "x")
-    refuses("unknown part 'join'", { "T x", "T y", map = "x", join = "a + b" })
+    refuses("unknown part 'join' %(expected inputs, outputs, map, reduce, post, identity, name%)",
+        { "T x", "T y", map = "x", join = "a + b" })
     refuses("raw ones are elementwise's alone", "raw T x", "T y", "x", "a + b")
     refuses("expected one output, got 2", "T x", "T y, T z", "x", "a + b")
     refuses("expected a value, got the end", "T x", "T y", "x", "a + ")
@@ -80,6 +81,13 @@ local function refused()
 end
 
 for _, device in ipairs { "cpu", "sim" } do values(device) end
+local x = g.tensor { { 1.0, 5.0 }, { 3.0, 7.0 } }
+t.is(reduction("T x", "T y", "x", "a > b ? a : b", "y = a", "-INFINITY")(x):item(), 7,
+    "an identity that is a formula")
+t.is(reduction("T x", "T y", "x", "a + b", "y = a / _in_ind.size()", "0")(x):item(), 4,
+    "CuPy's count of what goes in")
+t.is(reduction("T x", "T y", "x", "a + b", "y = a * _out_ind.size() / _in_ind.size()", "0")(x,
+    { dim = 1 }):tolist(), { 2, 6 }, "and of what comes out")
 derivatives()
 refused()
 t.done()

@@ -225,7 +225,8 @@ static bool number(lua_State *L, int index, const gp_simt_source *s, int i, int6
     if (lua_isboolean(L, index) && !real) return *bits = lua_toboolean(L, index), true;
     if (lua_type(L, index) != LUA_TNUMBER)
         return gp_fail("%s: argument %d '%s': expected a number for %s, got %s", s->name, i + 1,
-                       p->name, p->type, gp_lua_type_text(L, index));
+                       p->name, p->type,
+                       gp_lua_totensor(L, index) ? "a tensor" : gp_lua_type_text(L, index));
     double d = lua_tonumber(L, index);
     float f = (float)d;
     *bits = 0;
@@ -235,16 +236,26 @@ static bool number(lua_State *L, int index, const gp_simt_source *s, int i, int6
         return memcpy(bits, p->size == 4 ? (void *)&f : (void *)&d, p->size), true;
     *bits = lua_tointegerx(L, index, &whole);
     if (!whole || !fits(p, *bits))
-        return gp_fail("%s: argument %d '%s': %g is no %s", s->name, i + 1, p->name, d, p->type);
+        return gp_fail("%s: argument %d '%s': %.17g is no %s", s->name, i + 1, p->name, d, p->type);
     return true;
 }
 
 typedef struct arguments {
-    int n[2]; /* tensors: those that are written, those that are read */
+    gp_device *dev; /* of the first tensor, */
+    const char *of; /* which is this parameter's */
+    int n[2];       /* tensors: those that are written, those that are read */
     gp_tensor *list[2][GP_SIMT_TENSORS + 1];
     int nvalues;
     int64_t value[GP_MAX_INTS];
 } arguments;
+
+/* Whether argument i is on the device of those before it. */
+static bool is_there(const gp_simt_source *s, int i, const gp_tensor *t, arguments *a) {
+    if (!a->dev) a->dev = t->storage->dev, a->of = s->param[i].name;
+    return a->dev == t->storage->dev ||
+           gp_fail("%s: argument %d '%s' is on %s, '%s' on %s (expected the same)", s->name, i + 1,
+                   s->param[i].name, t->storage->dev->name, a->of, a->dev->name);
+}
 
 /* Sorts the arguments from that index of the stack on. False with a message. */
 static bool sort_arguments(lua_State *L, int first, const gp_simt_source *s, arguments *a) {
@@ -258,7 +269,7 @@ static bool sort_arguments(lua_State *L, int first, const gp_simt_source *s, arg
         if (!t)
             return gp_fail("%s: argument %d '%s': expected a tensor for %s, got %s", s->name, i + 1,
                            p->name, p->type, gp_lua_type_text(L, first + i));
-        if (!is_tensor(s, i, t)) return false;
+        if (!is_tensor(s, i, t) || !is_there(s, i, t, a)) return false;
         a->list[p->constant][a->n[p->constant]++] = t;
     }
     return true;
@@ -362,10 +373,10 @@ static int l_counts(lua_State *L) {
 }
 
 void gp_lua_open_simt(lua_State *L) {
-    static const luaL_Reg functions[] = {{"build", l_build},       {"add", l_add},
-                                         {"card", l_card},         {"prepare", l_prepare},
-                                         {"block", l_block}, {"variable", l_variable}, {"launch", l_launch},
-                                         {"counts", l_counts},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"build", l_build},     {"add", l_add},       {"card", l_card},
+        {"prepare", l_prepare}, {"block", l_block},   {"variable", l_variable},
+        {"launch", l_launch},   {"counts", l_counts}, {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.simt");
 }

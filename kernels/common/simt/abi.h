@@ -23,9 +23,6 @@ typedef struct gp_simt_calls {
     void (*read4)(const void *p);
     void (*write4)(void *p);
     void (*atomic)(void *p, unsigned long size, const void *pc);
-    /* An access of a volatile variable. */
-    void (*look)(const void *p, unsigned long size, const void *pc);
-    void (*signal)(void *p, unsigned long size, const void *pc);
     /* Before atomicCAS: what the thread has read of the word was a guess for it. */
     void (*guessed)(void *p, unsigned long size);
     /* kind, and the line times 4: a compiler may make several calls of one. */
@@ -37,8 +34,7 @@ typedef struct gp_simt_calls {
                                   const void *pc);
     int (*lane)(void);
     unsigned (*active)(void);
-    void (*fence)(int wide); /* 0: for the block alone */
-    void (*turn)(void);      /* the block's other threads go on first */
+    void (*fence)(void);
     void (*trap)(const char *why);
     /* Of a counted kernel: a basic block begins; two values are compared. */
     void (*branch)(const void *pc);

@@ -160,9 +160,14 @@ static int lane(void) { return me()->f.current->thread & 31; }
 /* Lanes run one after the other here: of those that are together now, this one is sure. */
 static unsigned active(void) { return 1u << (me()->f.current->thread & 31); }
 
-static void fence(int wide) {
+static void fence(void) {
     gp_runner *r = me();
-    if (r->check) gp_check_fence(r, wide);
+    if (r->check) gp_check_fence(r, true);
+}
+
+static void block_fence(void) {
+    gp_runner *r = me();
+    if (r->check) gp_check_fence(r, false);
 }
 
 static void turn(void) { gp_fibers_yield(&me()->f); }
@@ -179,23 +184,21 @@ static void trap(const char *why) {
 /* What is the same whether a launch is counted. */
 #define CALLS                                                                                      \
     .barrier = barrier, .exchange = exchange, .shuffle = shuffle, .lane = lane, .active = active,  \
-    .fence = fence, .trap = trap, .guessed = gp_check_guessed, .turn = turn
+    .fence = fence, .trap = trap, .guessed = gp_check_guessed
 
 const gp_simt_calls gp_runner_calls = {.read = gp_check_read,
                                        .write = gp_check_write,
                                        .read4 = gp_check_read4,
                                        .write4 = gp_check_write4,
                                        .atomic = gp_check_atomic,
-                                       .look = gp_check_look,
-                                       .signal = gp_check_signal,
                                        CALLS};
 const gp_simt_calls gp_counted_calls = {.read = gp_count_read,
                                         .write = gp_count_write,
                                         .read4 = gp_count_read4,
                                         .write4 = gp_count_write4,
                                         .atomic = gp_count_atomic,
-                                        .look = gp_count_look,
-                                        .signal = gp_count_signal,
                                         .branch = gp_count_branch,
                                         .compare = gp_count_compare,
                                         CALLS};
+const gp_simt_waits gp_runner_waits = {gp_check_look, gp_check_signal, block_fence, turn};
+const gp_simt_waits gp_counted_waits = {gp_count_look, gp_count_signal, block_fence, turn};

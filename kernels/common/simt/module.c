@@ -25,7 +25,7 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
           "tsan-instrument-func-entry-exit=0"
 /* Basic blocks in the order of the text, and functions in the place of their calls: counts.c. */
 #define COUNTED                                                                                    \
-    CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -fno-thread-jumps "      \
+    CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -fno-thread-jumps "       \
             "-finline-functions -finline-small-functions --param max-inline-insns-auto=2000"
 #define UNCHECKED FLAGS " -O3 -g1 -gdwarf-4"
 #define C "-x c -std=gnu11 -fgnu89-inline -Werror=implicit-function-declaration"
@@ -121,8 +121,8 @@ static atomic_bool is_old;
 static gp_object *begin(const gp_simt_text *t, gp_simt_outcome *outcome) {
     char *text = whole_text(t), *all = NULL;
     const char *why = NULL, *of_kind = flags[t->cxx][t->checked + t->counted];
-    if (asprintf(&all, "%s%s", of_kind,
-                 t->checked && !is_old ? " --param " OF_VOLATILE "=1" : "") < 0)
+    if (asprintf(&all, "%s%s", of_kind, t->checked && !is_old ? " --param " OF_VOLATILE "=1" : "") <
+        0)
         all = NULL;
     gp_object_own how = {text, all, t->cxx, t->only_found};
     gp_object *o = text && all ? gp_object_begin_own(&how, &why) : NULL;
@@ -171,13 +171,14 @@ static bool open_module(gp_simt_module *m) {
     if (!bytes) return gp_fail("the compiled kernel has gone");
     gp_simt_read_elf(bytes, n, &m->lines, &m->symbols);
     free(bytes);
-    void (*open)(const gp_simt_calls *);
+    void (*open)(const gp_simt_calls *, const gp_simt_waits *);
     *(void **)&open = gp_object_symbol(m->object, "gp_simt_open");
     *(void **)&m->begin = gp_object_symbol(m->object, "gp_simt_begin");
     if (!open || !m->begin || !dladdr(*(void **)&open, &info))
         return gp_fail("the compiled kernel lacks a function");
     m->base = info.dli_fbase;
-    open(m->counted ? &gp_counted_calls : &gp_runner_calls);
+    if (m->counted) open(&gp_counted_calls, &gp_counted_waits);
+    else open(&gp_runner_calls, &gp_runner_waits);
     return find_globals(m);
 }
 

@@ -64,8 +64,8 @@ typedef struct nearest {
 /* Says "element 7 of 'x'", of elements at lo, if those are the nearest so far. */
 static void consider(nearest *n, const char *name, const char *lo, uint64_t bytes, uint64_t size) {
     int64_t by = n->p - lo, s = (int64_t)size;
-    uint64_t far = distance(n->p, lo, bytes, size);
-    if (far >= n->far) return;
+    uint64_t far = distance(n->p, lo, bytes, size), farthest = (uint64_t)1 << 38;
+    if (far >= n->far || far > farthest) return;
     n->far = far;
     snprintf(n->text, WHAT, "element %lld of %s (%llu elements)",
              (long long)(by >= 0 ? by / s : -((-by + s - 1) / s)), name,
@@ -94,7 +94,7 @@ static const char *element_text(const gp_check *c, const gp_area *a, const char 
                                 unsigned long size, char *buf) {
     nearest n = {p, UINT64_MAX, buf};
     char name[WHAT / 2];
-    snprintf(buf, WHAT, "address %p", (const void *)p);
+    snprintf(buf, WHAT, "address %p, which is in no argument or variable", (const void *)p);
     for (int i = 0; i < c->launch->ntensors; i++) {
         const gp_simt_tensor *t = &c->launch->tensor[i];
         if (a && a != &c->area[c->of[i] + 1]) continue;
@@ -154,10 +154,9 @@ void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned lon
 void gp_report_waits(gp_runner *r, const char *p, unsigned long size, const void *pc) {
     char line[LINE], who[WHO], what[WHAT];
     gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line);
-    gp_fibers_fail(&r->f,
-                   "waits without end at %s, %s: no thread of the block that can go on writes %s",
-                   line, running(r, who),
-                   element_text(r->check, gp_check_area(r->check, p), p, size, what));
+    gp_fibers_fail(
+        &r->f, "waits without end at %s, %s: no thread of the block that can go on writes %s", line,
+        running(r, who), element_text(r->check, gp_check_area(r->check, p), p, size, what));
 }
 
 /* Whether one of them is atomic and one not, though a read of a volatile word is as good as one. */

@@ -7,6 +7,7 @@
 #include "kernels/common/simt/fiber.h"
 #include "kernels/common/simt/lines.h"
 #include "kernels/common/simt/simt.h"
+#include "kernels/common/simt/waits.h"
 #include "tensor/fuse/object.h"
 #include "tensor/ops/simt.h"
 
@@ -24,7 +25,7 @@ struct gp_simt_module {
     uint64_t constants;
     char *global[GP_SIMT_VARIABLES];
     size_t bytes[GP_SIMT_VARIABLES];
-    gp_card_text *card;   /* NULL: it is the processor's */
+    gp_card_text *card;              /* NULL: it is the processor's */
     pthread_mutex_t own_lock, *lock; /* of a launch that sets variables: of the first module of all
                                         that are loaded at one address */
 };
@@ -67,6 +68,7 @@ gp_runner *gp_runner_mine(void);
 /* Runs block number `block` of the launch. False: r->f.text says why. */
 bool gp_runner_block(gp_runner *r, int64_t block);
 extern const gp_simt_calls gp_runner_calls, gp_counted_calls;
+extern const gp_simt_waits gp_runner_waits, gp_counted_waits;
 
 /* ---- halt.c: how Ctrl-C stops what does not ask; NULL is fine for all but the first ---- */
 
@@ -92,7 +94,7 @@ char *gp_check_dynamic(struct gp_check *c);
  * written, or a word in a race that only now is known for one; r->f.text says which. */
 bool gp_check_written(gp_runner *r);
 void gp_check_fence(gp_runner *r, bool wide); /* wide: for other blocks, too */
-void gp_check_free(struct gp_check *c); /* NULL is fine */
+void gp_check_free(struct gp_check *c);       /* NULL is fine */
 void gp_check_read(const void *p, unsigned long size, const void *pc);
 void gp_check_write(void *p, unsigned long size, const void *pc);
 void gp_check_read4(const void *p);

@@ -113,8 +113,8 @@ typedef struct gp_simt_launch {
     int ntensors;
     gp_simt_tensor tensor[GP_SIMT_TENSORS];
     void *arg[GP_SIMT_PARAMS]; /* the address of each argument */
-    bool has_values; /* the module has variables, whose values are */
-    char *values[2]; /* here: of those that are written, and only read */
+    bool has_values;           /* the module has variables, whose values are */
+    char *values[2];           /* here: of those that are written, and only read */
 } gp_simt_launch;
 
 /* Runs body(ctx, begin, end) over [0, n), on the threads that there are. */

@@ -57,8 +57,7 @@ bool CPU(kernel_launch)(const gp_call *c) {
     }
     l.has_values = value < n;
     for (int read = 0; l.has_values && read < 2; read++)
-        if (at[read] < c->arg[1 + read].n)
-            l.values[read] = c->arg[1 + read].arrays[at[read]]->data;
+        if (at[read] < c->arg[1 + read].n) l.values[read] = c->arg[1 + read].arrays[at[read]]->data;
     bool ok = gp_simt_run(&l, loop);
     if (ok) tell_card(c, l.kernel);
     return ok;

@@ -14,9 +14,32 @@ local C_NAMES <const> = { f64 = "double", f32 = "float", f16 = "__half", bf16 = 
 -- What a result is that no statement gives a value: NaN, or
 local UNSET <const> = { i64 = "-0x7fffffffffffffffLL - 1", i32 = "-0x7fffffff - 1", i16 = "-32768",
     i8 = "-128", u8 = "0", bool = "0" }
+local C_WORDS <const> = { unsigned = true, signed = true, sizeof = true, static_cast = true,
+    reinterpret_cast = true }
 local STATEMENTS <const> = {}
 for word in ("for while do if else switch break continue return goto struct typedef printf \z
     assert"):gmatch "%S+" do STATEMENTS[word] = true end
+
+-- Whether the declaration with the = at index i is one of several, as in int a = 1, b = 2.
+local function of_several(list, i)
+    local depth = 0
+    for k = i, #list do
+        local t = list[k].text
+        if t == "(" or t == "[" then depth = depth + 1
+        elseif t == ")" or t == "]" then depth = depth - 1
+        elseif t == ";" then return false
+        elseif t == "," and depth == 0 then return true end
+    end
+    return false
+end
+
+-- What formulas have not, and C has: types of several words, octal numbers, casts of C++, and names
+-- of CUDA's intrinsics.
+local function is_of_c(t, next)
+    if t.kind == "number" then return t.text:find "^0[0-7]+$" end
+    return C_WORDS[t.text] or (t.text:find "^__%l" and not types.dtype(t.text)) or
+        (t.text == "long" and (next.text == "long" or next.text == "int"))
+end
 
 -- Whether the text is more than formulas: it has statements or blocks, counts up or down, or
 -- declares a variable that gets no value, several of them, or an array.
@@ -24,6 +47,11 @@ local function is_body(text)
     local list = lexer.tokens(text)
     for i, t in ipairs(list) do
         local next, after = list[i + 1] or {}, (list[i + 2] or {}).text
+        if is_of_c(t, next) then return true end
+        if t.kind == "word" and next.kind == "word" and after == "=" and
+            of_several(list, i + 2) then
+            return true
+        end
         if STATEMENTS[t.text] or t.text == "{" or t.kind == "directive" then return true end
         if (t.text == "+" or t.text == "-") and next.text == t.text and next.at == t.at + 1 then
             return true

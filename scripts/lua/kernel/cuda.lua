@@ -209,7 +209,8 @@ local function three(kernel, what, v, x, y, z)
     if type(v) == "number" then return whole(kernel, what, v, x), 1, 1 end
     if type(v) ~= "table" or is_tensor(v) or #v < 1 or #v > 3 then
         fail("%s: %s: expected a number or {x, y, z}, got %s", kernel.name, what,
-            is_tensor(v) and "a tensor" or v == nil and "nothing" or tostring(v))
+            is_tensor(v) and "a tensor" or v == nil and "nothing"
+            or type(v) == "table" and ("a table of %d"):format(#v) or tostring(v))
     end
     return whole(kernel, what .. "'s x", v[1], x), whole(kernel, what .. "'s y", v[2] or 1, y),
         whole(kernel, what .. "'s z", v[3] or 1, z)
@@ -338,7 +339,8 @@ local function object(of, kind, methods, show, call)
         __index = function(_, key)
             if bound[key] then return bound[key] end
             fail("a %s has no '%s'; %s", kind, tostring(key),
-                call and "call it, as in k(grid, block, x, n) or k:over(n)(x)"
+                call and "call it, as in k(grid, block, x, n) or k:over(n)(x); it has over, \z
+                    counts and global"
                 or "its kernels are m:kernel(name), its variables m:global(name)")
         end })
 end
@@ -380,6 +382,7 @@ local VARIABLES <const> = 64
 
 -- at: {file =, line =, before =}, where the text stands, and what of its first line was not typed.
 local function new_module(text, what, check, at)
+    if text:find("\0", 1, true) then fail("%s: the text has a byte of value 0", what) end
     local list = lexer.tokens(text)
     local reason = dialect.reason(list)
     dialect.refuse_heap(list, what, function(i)

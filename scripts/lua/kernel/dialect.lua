@@ -41,7 +41,8 @@ end
 -- Whether the token names CUDA's half types, or includes their headers.
 local function of_half(t)
     if t.kind == "directive" then return t.text:find "cuda_[bf][fp]16" ~= nil end
-    return t.kind == "word" and t.text:find "^__half" or t.text:find "^__nv_bfloat16" or false
+    return t.kind == "word" and (t.text == "half2" or t.text == "nv_bfloat162" or
+        t.text:find "^__half" or t.text:find "^__nv_bfloat16") or false
 end
 
 local function is_cxx(list, i)

@@ -41,9 +41,9 @@ end
 
 -- The name before < and the arguments in it, as lists of tokens; nil: it has none.
 local function read(name)
-    local base, rest = name:match "^%s*([%a_][%w_:]*)%s*(.-)%s*$"
+    local base, rest = name:match "^%s*([%a_\x80-\xff][%w_:\x80-\xff]*)%s*(.-)%s*$"
     local list = rest and rest ~= "" and tokens(rest) or {}
-    local ok = base and not name:find "[^%w%s_:<>,*&()+%-]"
+    local ok = base and not name:find "[^%w%s_:<>,*&()+%-\x80-\xff]"
     if ok and #list == 0 then return base end
     local args, depth
     if ok and list[1].text == "<" and list[#list].text == ">" then

@@ -185,6 +185,25 @@ function Writer:variables(i)
     return last
 end
 
+-- struct name {, class name {, enum name {.
+function Writer:declares(i)
+    local list, k, kind = self.list, i + 1, self.list[i].text == "enum" and "enum" or "struct"
+    if list[k] and (list[k].text == "class" or list[k].text == "struct") then k = k + 1 end
+    while list[k] and list[k].text:find "^__align" do
+        k = (closing(list, k + 1) or #list) + 1
+    end
+    local next = list[k + 1] and list[k + 1].text
+    if list[k] and list[k].kind == "word" and (next == "{" or next == ":" or next == "final") then
+        self.env[""][list[k].text] = self.env[""][list[k].text] or kind
+    end
+end
+
+-- #define name type
+function Writer:names_type(t)
+    local name, rest = t.text:match "^#%s*define%s+([%a_][%w_]*)%s+([%a_][%w_ \t]*)$"
+    if name then self.env[name] = lexer.tokens(rest) end
+end
+
 -- typedef … name; and using name = …;
 function Writer:alias(i)
     local list, last = self.list, declaration_end(self.list, i)
@@ -192,6 +211,12 @@ function Writer:alias(i)
     local name = using and list[i + 1] or list[last - 1]
     local first, stop = using and i + 3 or i + 1, using and last - 1 or last - 2
     if not name or name.kind ~= "word" then return end
+    for k = first, stop do
+        if list[k].text == "{" then
+            self.env[""][name.text] = list[first].text == "enum" and "enum" or "struct"
+            return
+        end
+    end
     if using and (list[i + 2] or {}).text ~= "=" then return end
     self.env[name.text] = table.move(list, first, stop, 1, {})
 end
@@ -203,12 +228,16 @@ function Writer:directives()
     end
 end
 
+local DECLARES <const> = { struct = true, class = true, union = true, enum = true }
+
 -- First all that is declared: an array of dynamic shared memory may stand before the functions.
 function Writer:declarations()
     local list, ends = self.list, 0
     for i, t in ipairs(list) do
         if t.text == "{" and i > ends and self:is_body(i) then ends = closing(list, i) or #list end
-        if t.kind == "directive" then self:directive(t)
+        if t.kind == "directive" then
+            self:directive(t)
+            self:names_type(t)
         elseif t.text == "extern" and list[i + 1] and list[i + 1].kind == "string" then
             self:linkage(i)
         elseif t.text == "extern" then
@@ -219,6 +248,7 @@ function Writer:declarations()
                 end
             end
         elseif t.text == "typedef" or t.text == "using" then self:alias(i)
+        elseif DECLARES[t.text] then self:declares(i)
         elseif t.text == "__shared__" and self.bytes[t.at] == "_" then
             for _, near in ipairs { list[i - 1] or t, list[i + 1] or t } do -- it is static already
                 if near.text == "static" then self:blank(near.at, near.at + 5) end
@@ -335,8 +365,8 @@ end
 -- whether it has dynamic shared memory.
 local function read(text, what, cxx)
     local w = setmetatable({ text = text, what = what, list = lexer.tokens(text), bytes = {},
-        everywhere = {}, shared = {}, kernels = {}, globals = {}, env = {}, space = "", zones = 0,
-        cxx = cxx }, Writer)
+        everywhere = {}, shared = {}, kernels = {}, globals = {}, env = { [""] = {} }, space = "",
+        zones = 0, cxx = cxx }, Writer)
     for k = 1, #text do w.bytes[k] = text:sub(k, k) end
     if cxx == "card" then w:directives()
     else

@@ -10,6 +10,8 @@ local evaluate = require "kernel.evaluate"
 local parts = require "kernel".parts
 local is_tensor = gpush.is_tensor
 
+local IN <const>, OUT <const> = "gp_in_size", "gp_out_size"
+
 -- ---- what reduces ----
 
 local OWN <const> = {
@@ -132,10 +134,12 @@ local function by_pairs(kernel, x, dims, keepdim, letters)
     return y
 end
 
-local function finish(kernel, x, letters)
+-- count: of the elements that went in; as CuPy's _in_ind.size(), and _out_ind.size().
+local function finish(kernel, x, letters, count)
     local out = kernel.outputs[1]
     if kernel.post then
-        local env = { values = { a = x }, raw = {}, letters = letters }
+        local env = { values = { a = x, [IN] = count, [OUT] = x:numel() }, raw = {},
+            letters = letters }
         evaluate.run(kernel.post, env)
         x = env.values[out.name]
         if x == nil then fail("%s: post gives '%s' no value", kernel.name, out.name) end
@@ -180,7 +184,9 @@ local function call(kernel, ...)
     else
         x = by_pairs(kernel, mapped(kernel, letters, args), dims, options.keepdim, letters)
     end
-    return finish(kernel, x, letters)
+    local count = 1
+    for _, size in ipairs(parts.shape_of(kernel, args, {})) do count = count * size end
+    return finish(kernel, x, letters, count)
 end
 
 -- ---- making one ----
@@ -195,7 +201,10 @@ local function by_name(first, ...)
             local name = key == 1 and "inputs" or key == 2 and "outputs" or key
             local known = false
             for _, part in ipairs(ORDER) do known = known or part == name end
-            if not known then fail("reduction: unknown part '%s'", tostring(key)) end
+            if not known then
+                fail("reduction: unknown part '%s' (expected %s)", tostring(key),
+                    table.concat(ORDER, ", "))
+            end
             def[name] = v
         end
         return def
@@ -208,8 +217,14 @@ end
 local function identity_of(identity)
     if type(identity) == "string" then
         local text = identity
-        identity = tonumber(text)
-        if identity == nil then fail("reduction: identity '%s' is not a number", text) end
+        local ok, read = pcall(parse.expression, text, "reduction", {})
+        local env = { values = {}, raw = {}, letters = {} }
+        ok = ok and pcall(evaluate.run, read, env)
+        identity = ok and env.values[""] or nil
+        if type(identity) == "table" then identity = identity.value end
+        if type(identity) ~= "number" then
+            fail("reduction: identity '%s' is not a number", text)
+        end
     end
     if identity ~= nil and type(identity) ~= "number" then
         fail("reduction: identity: expected a number, got %s", type(identity))
@@ -232,7 +247,9 @@ local function reduction(...)
     if post == "" then post = nil end
     if post then
         parts.checked_text("reduction", "post", post)
-        kernel.post = parse.statements(post, kernel.name, kernel.letters)
+        local read = post:gsub("_in_ind%s*%.%s*size%s*%(%s*%)", IN)
+        read = read:gsub("_out_ind%s*%.%s*size%s*%(%s*%)", OUT)
+        kernel.post = parse.statements(read, kernel.name, kernel.letters)
     end
     kernel.identity, kernel.fused = identity_of(def.identity), {}
     local own, neutral = own_reduction(kernel.reduce[1].value)

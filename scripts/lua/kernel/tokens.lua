@@ -52,7 +52,8 @@ local function tokens(text)
         elseif c == "#" and fresh then add("directive", directive_end(text, at))
         elseif c == '"' or c == "'" then add("string", string_end(text, at))
         elseif text:find('^u?8?[LU]?R"[^%s()\\]*%(', at) then add("string", raw_end(text, at))
-        elseif c:find "[%a_]" then add("word", select(2, text:find("^[%w_]+", at)))
+        elseif c:find "[%a_\x80-\xff]" then -- names may be of UTF-8
+            add("word", select(2, text:find("^[%w_\x80-\xff]+", at)))
         elseif c:find "%d" then add("number", number_end(text, at))
         else add("sign", at) end
     end

@@ -199,7 +199,8 @@ for how, text in pairs {
     "backward: probe_gradient: not today",
     "its gradient returned 3 without a message %(library 'probe'%)", "a gradient that is i64 2",
     "gives mul a tensor that it does not have as argument 'b'",
-    "gives argument 'p' of fused as 't'", "gives argument 'x', of shape 2"
+    "gives argument 'p' of fused as 't'", "gives argument 'x', of shape 2",
+    "backward: probe_gradient: its gradient gives argument 'x' none %(library 'probe'%)"
 } do
     t.error(function() probe_gradient(leaf, how):sum():backward() end, text, text)
 end
@@ -213,7 +214,12 @@ t.error(function() probe_on_card(d:to "sim") end, "probe_on_card: no kernel for 
 -- ---- libraries that are refused ----
 
 local NAMED <const> = "library 'probe_%s'"
-for name, text in pairs { signature = "signature 'tensr x' is malformed at",
+for name, text in pairs {
+    signature = "signature 'tensr x': unknown type 'tensr' %(expected tensor, operand",
+    default = "signature 'tensor x, int n=1.5': the default of 'n' is no int",
+    no_text = "the default of 's' is no number, true, false or \"text\"",
+    field = "op 'shape': the name is taken", grad = "op 'requires_grad': the name is taken",
+    keyword = "op 'for': the name is taken", luas = "op 'print': the name is taken",
     text = "signature '.*' is malformed", type = "the type of 'p' is one that libraries do not get",
     twice = "'x' is there twice", none = "its signature 'int n' has no tensor",
     many = "9 tensors are more than 8", written = "`!` is for the first tensor",

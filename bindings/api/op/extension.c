@@ -8,9 +8,33 @@
 
 /* ---- names ---- */
 
-/* (name): whether a function or a method of that name is there. */
+/* Whether Lua has the name: a word of the language, a function of its library, or a module. */
+static bool is_luas(lua_State *L, const char *name) {
+    lua_pushfstring(L, "local %s", name);
+    if (luaL_loadstring(L, lua_tostring(L, -1)) != LUA_OK) return true;
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
+    lua_pushstring(L, name);
+    if (lua_rawget(L, -2) != LUA_TNIL) return true;
+    lua_pushglobaltable(L);
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+    return lua_iscfunction(L, -1);
+}
+
+/* Whether tensors have a field of that name, as x.shape. */
+static bool is_field(lua_State *L, const char *name) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag); /* the metatable of tensors */
+    lua_getfield(L, -1, "__index");
+    lua_getupvalue(L, -1, 2); /* its properties */
+    lua_pushstring(L, name);
+    return lua_rawget(L, -2) != LUA_TNIL;
+}
+
+/* (name): whether a function, a method or a field of that name is there. */
 static int l_taken(lua_State *L) {
     const char *name = lua_touserdata(L, 1);
+    luaL_checkstack(L, 20, "extend");
+    if (is_luas(L, name) || is_field(L, name)) return lua_pushboolean(L, true), 1;
     luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_LUA_LOADED);
     lua_getfield(L, -1, "gpush");
     lua_pushstring(L, name);

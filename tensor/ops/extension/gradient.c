@@ -150,7 +150,10 @@ static bool by_function(gp_vjp *v, const gp_extension *e) {
         return gp_fail("backward: %s: its gradient returned %d without a message (library '%s')",
                        e->op.name, status, e->library);
     for (int a = 0; a < e->sig.n; a++) {
-        if (!w.wanted[a] || !w.dx[a]) continue;
+        if (!w.wanted[a]) continue;
+        if (!w.dx[a])
+            return gp_fail("backward: %s: its gradient gives argument '%s' none (library '%s')",
+                           e->op.name, e->sig.p[a].name, e->library);
         if (!check_gradient(v, e, a, tensor(w.dx[a]))) return false;
         gp_give(v, a, tensor(w.dx[a]));
     }

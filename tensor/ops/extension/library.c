@@ -77,15 +77,15 @@ static bool is_known(const gp_param *p) {
     return is_tensor(p) || is_list(p) || memchr(others, p->type, sizeof others);
 }
 
+#define TYPES                                                                                      \
+    "(expected tensor, operand, tensors, varargs, number, int, float, bool, dim, dims, shape, "    \
+    "ints, str or dtype)"
+
 /* One parameter: its type, and where `!` may stand. */
 static bool check_parameter(const gp_extension *e, int i) {
     const gp_param *p = &e->sig.p[i];
     if (!is_known(p))
-        return bad(e,
-                   "the type of '%s' is one that libraries do not get (expected tensor, operand, "
-                   "tensors, varargs, number, int, float, bool, dim, dims, shape, ints, str or "
-                   "dtype)",
-                   p->name);
+        return bad(e, "the type of '%s' is one that libraries do not get " TYPES, p->name);
     for (int k = 0; k < i; k++)
         if (!strcmp(p->name, e->sig.p[k].name)) return bad(e, "'%s' is there twice", p->name);
     if (!p->written) return true;
@@ -101,7 +101,8 @@ static bool read_signature(gp_extension *e) {
     int tensors = 0, lists = 0;
     e->op.sig = e->row.signature ? canonical(e->row.signature) : NULL;
     if (!e->op.sig) return bad(e, e->row.signature ? "out of memory" : "it has no signature");
-    if (!gp_sig_parse(e->op.sig, &e->sig)) return bad(e, "%s", gp_error());
+    if (!gp_sig_parse(e->op.sig, &e->sig))
+        return bad(e, "%s%s", gp_error(), strstr(gp_error(), "unknown type") ? " " TYPES : "");
     for (int i = 0; i < e->sig.n; i++) {
         if (!check_parameter(e, i)) return false;
         tensors += is_tensor(&e->sig.p[i]), lists += is_list(&e->sig.p[i]);

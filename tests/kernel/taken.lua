@@ -65,7 +65,8 @@ end
 local largest = g.cuda.kernel "__global__ void größe(float *α, int n) { α[0] = n; }"
 local y = zeros(1)
 largest(1, 1, y, 5)
-t.ok(tostring(largest):find("größe(float *α, int n)", 1, true) and y:item() == 5, "names of UTF-8")
+t.ok(tostring(largest):find("größe(float *α, int n)", 1, true) and y:item() == 5,
+    "names of UTF-8")
 t.ok(tostring(g.cuda.kernel "__global__ void k(volatile int *x) { x[0] = 1; }"):find(
     "k(volatile int *x)", 1, true), "volatile is shown")
 local many = {}

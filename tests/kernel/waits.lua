@@ -110,4 +110,55 @@ __global__ void k(int *flag) {
     else atomicAdd(&flag[3], 1);
 }]], function(k) k(2, 2, zeros(4, "i32")) end, "waits without end at", "waits.lua:109",
     "block 0 thread", "element 3 of 'flag'")
+
+-- ---- what a student may write, that once passed ----
+
+planted("block 0 sets what all blocks add to", [[
+__global__ void k(const float *x, float *sum) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) *sum = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(sum, x[blockIdx.x]);
+}]], function(k) k(4, 32, own.f32(4), zeros(1)) end, "race at", "block 1 thread 0",
+    "write after a write by block 0 thread 0", "one of them atomic and one not",
+    "nothing orders blocks", "element 0 of 'sum'")
+planted("a vote meets a shuffle", [[
+__global__ void k(int *x) {
+    int t = threadIdx.x;
+    if (t < 16) x[t] = __ballot_sync(0xffffffff, 1);
+    else x[t] = __shfl_sync(0xffffffff, t, 0);
+}]], function(k) k(1, 32, zeros(32, "i32")) end, "divergent warp: block 0 thread 0 waits at ",
+    "block 0 thread 16 in another function at ")
+right("shuffles of both branches meet", [[
+__global__ void k(int *x) {
+    int t = threadIdx.x;
+    if (t < 16) x[t] = __shfl_sync(0xffffffff, t, 3);
+    else x[t] = __shfl_sync(0xffffffff, t, 20);
+}]], function(k)
+    local x = zeros(32, "i32")
+    k(1, 32, x)
+    return x:sum():item(), 16 * 3 + 16 * 20
+end)
+right("each block sets its own, and adds to it", [[
+__global__ void k(int *n) {
+    if (threadIdx.x == 0) n[blockIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&n[blockIdx.x], 1);
+}]], function(k)
+    local n = zeros(4, "i32")
+    k(4, 64, n)
+    return n, { 64, 64, 64, 64 }
+end)
+right("one that works, and then others add", [[
+__global__ void k(int *n) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        *n = 7;
+        __threadfence();
+        atomicAdd(n, 1);
+    }
+    if (blockIdx.x > 0) atomicAdd(n, 1);
+}]], function(k)
+    local n = zeros(1, "i32")
+    k(3, 1, n)
+    return n:item(), 10
+end)
 t.done()

@@ -123,6 +123,20 @@ static int barrier(int kind, int vote) {
     return gp_fibers_barrier(&r->f, kind & 3, vote);
 }
 
+/* Lanes of one mask have to call one function: a shuffle, or what all lanes give values for. */
+static void check_meeting(gp_runner *r, int thread, unsigned mask, bool all, const void *pc) {
+    char here[120], there[120], who[100], other[100];
+    const gp_simt_module *m = r->launch->kernel->module;
+    unsigned waits = r->f.warp[thread / GP_SIMT_WARP].waits & mask;
+    const gp_fiber *g = waits ? r->f.of[(thread & ~31) + __builtin_ctz(waits)] : NULL;
+    if (!g || g->mask != mask || (g->all != NULL) == all) return;
+    gp_fibers_fail(&r->f, "divergent warp: %s waits at %s, %s in another function at %s",
+                   gp_simt_thread_text(r->launch, r->block, g->thread, who, sizeof who),
+                   gp_simt_place_text(m, g->pc, there, sizeof there),
+                   gp_simt_thread_text(r->launch, r->block, thread, other, sizeof other),
+                   gp_simt_place_text(m, pc, here, sizeof here));
+}
+
 static gp_fiber *meet(unsigned mask, unsigned long long value, unsigned long long *all, int from,
                       const void *pc) {
     gp_runner *r = me();
@@ -133,6 +147,7 @@ static gp_fiber *meet(unsigned mask, unsigned long long value, unsigned long lon
                        gp_simt_thread_text(r->launch, r->block, thread, who, sizeof who),
                        thread & 31, mask,
                        gp_simt_place_text(r->launch->kernel->module, pc, where, sizeof where));
+    if (r->check) check_meeting(r, thread, mask, all != NULL, pc);
     return gp_fibers_meet(&r->f, mask, value, all, from, pc);
 }
 

@@ -16,7 +16,7 @@
 
 /* A window that is this large, of which only what is used takes memory, keeps a wrong index out of
  * the next one. */
-enum { LEAST_SHIFT = 24, WISHED_SHIFT = 30, LARGEST_TIME = 0x7f000000 };
+enum { LEAST_SHIFT = 24, WISHED_SHIFT = 30, LARGEST_TIME = 0x3f000000 };
 enum { GUARD = UINT8_MAX }; /* the number of what is not looked at */
 enum { TURN = 1 << 16 };    /* accesses until another thread goes on */
 
@@ -322,6 +322,8 @@ static inline void write_cell(gp_runner *r, gp_check *c, gp_area *a, gp_word *ce
         return;
     if (new.atomic && a->shared && cell->write.time < c->block_time && !c->unwritten.area)
         c->unwritten = (gp_unwritten){a, cell, new};
+    if (new.atomic && !cell->write.atomic && cell->write.time >= c->block_time && !a->shared)
+        cell->other = cell->write, cell->other.wrote = 1; /* other blocks are not after that */
     cell->write = new;
 }
 
@@ -412,27 +414,10 @@ void gp_check_signal(void *p, unsigned long size, const void *pc) {
     word_range(p, size, true, c->heard.fence[now->f.current->thread] >= c->block_time, pc);
 }
 
-static void forget_guesses(gp_check *c, gp_word *cell, int thread) {
-    gp_access *const reads[] = {&cell->read, &cell->other};
-    for (int i = 0; i < 2; i++)
-        if (reads[i]->thread == (unsigned)thread && reads[i]->time >= c->block_time)
-            *reads[i] = (gp_access){.time = 0};
-    for (int i = 0; i < c->nguesses; i++)
-        if (c->guess[i].cell == cell && c->guess[i].read.thread == (unsigned)thread)
-            c->guess[i--] = c->guess[--c->nguesses];
-}
-
-void gp_check_guessed(void *p, unsigned long size) {
-    gp_check *c = now->check;
-    gp_area *a = gp_check_area(c, p);
-    for (unsigned long at = 0; a && within(a, p, size) && at < size; at += 4)
-        forget_guesses(c, gp_word_at(a, (char *)p + at), now->f.current->thread);
-}
-
 /* ---- an aligned word, as most accesses are ---- */
 
 /* The bits of a gp_access, as x86-64's ABI lays it out: GCC makes one of fields through memory. */
-enum { THREAD_BIT = 4, PC_BIT = 14, TIME_BIT = 33 };
+enum { THREAD_BIT = 4, PC_BIT = 14, TIME_BIT = 34 };
 
 static inline uint64_t bits_of(const gp_access *a) {
     uint64_t bits;

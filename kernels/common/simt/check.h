@@ -12,12 +12,14 @@ typedef struct gp_access {
     uint64_t thread : 10;
     uint64_t pc : 18;
     uint64_t atomic : 1;
-    uint64_t time : 31;
+    uint64_t wrote : 1; /* in a cell's `other`: it was a plain write */
+    uint64_t time : 30;
 } gp_access;
 _Static_assert(sizeof(gp_access) == 8 && GP_SIMT_BLOCK <= 1 << 10, "an access is one load");
 
 typedef struct gp_word {
-    gp_access write, read, other; /* other: a read that nothing orders with the first one */
+    gp_access write, read, other; /* other: a read that nothing orders with the first one, or the
+                                     block's plain write before its atomic one */
 } gp_word;
 
 typedef struct gp_area {

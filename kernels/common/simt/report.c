@@ -176,7 +176,8 @@ static void race_text(const gp_runner *r, const gp_area *a, const gp_word *cell,
     int64_t block = gp_check_block_at(c, old.time, r->block);
     const char *p = gp_cell_address(a, cell) + __builtin_ctz(new.mask | 16);
     snprintf(buf, n, "race at %s, %s: %s by %s at %s%s; %s; %s", place_of(m, new, line),
-             gp_simt_thread_text(r->launch, r->block, new.thread, who, sizeof who), kinds[what],
+             gp_simt_thread_text(r->launch, r->block, new.thread, who, sizeof who),
+             kinds[old.wrote ? 2 : what],
              gp_simt_thread_text(r->launch, block, old.thread, whom, sizeof whom),
              place_of(m, old, other),
              is_mixed(old, new, what) ? ", one of them atomic and one not" : "",

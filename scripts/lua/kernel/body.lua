@@ -153,10 +153,7 @@ local function operands(kernel, args, letters, shape)
 end
 
 local function call(kernel, ...)
-    local args, n, options = parts.split(...)
-    parts.no_others(kernel, options, "size")
-    local device = parts.check(kernel, args, n)
-    local letters = parts.letters_of(kernel, args)
+    local args, n, options, device, letters = parts.arguments(kernel, "size", ...)
     local shape, count = parts.shape_of(kernel, args, options), 1
     local list, numbers = operands(kernel, args, letters, shape)
     local results = {}

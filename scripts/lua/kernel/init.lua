@@ -238,6 +238,14 @@ local function no_others(kernel, options, expected)
     end
 end
 
+-- A call's arguments, how many, and its options, of those that are expected; the device, and the
+-- dtypes of type variables.
+local function arguments(kernel, expected, ...)
+    local args, n, options = split(...)
+    no_others(kernel, options, expected)
+    return args, n, options, check(kernel, args, n), letters_of(kernel, args)
+end
+
 -- Runs in a region of the kernel's name, which profiles show.
 local function in_region(kernel, run, ...)
     local _ <close> = gpush.profile.record_function(kernel.name)
@@ -283,10 +291,8 @@ local function compute_by_index(kernel, args, letters, shape, device)
 end
 
 local function call_elementwise(kernel, ...)
-    local args, n, options = split(...)
-    no_others(kernel, options, kernel.indexed and "size" or "")
-    local device = check(kernel, args, n)
-    local letters = letters_of(kernel, args)
+    local args, n, options, device, letters = arguments(kernel, kernel.indexed and "size" or "",
+        ...)
     local shape = shape_of(kernel, args, options)
     local values
     if kernel.indexed then
@@ -374,7 +380,7 @@ local function elementwise(inputs, outputs, formula, name, backward, check)
     return describe(kernel, formula)
 end
 
-return { elementwise = elementwise, parts = { start = start, check = check, split = split,
-    letters_of = letters_of, environment = environment, no_others = no_others, fused = fused,
+return { elementwise = elementwise, parts = { start = start, arguments = arguments,
+    letters_of = letters_of, environment = environment, fused = fused,
     in_region = in_region, describe = describe, numbers_as_tensors = numbers_as_tensors,
     checked_text = checked_text, shape_of = shape_of } }

@@ -169,10 +169,7 @@ local function largest_ndim(kernel, args)
 end
 
 local function call(kernel, ...)
-    local args, n, options = parts.split(...)
-    parts.no_others(kernel, options, "dim keepdim")
-    local device = parts.check(kernel, args, n)
-    local letters = parts.letters_of(kernel, args)
+    local args, n, options, device, letters = parts.arguments(kernel, "dim keepdim", ...)
     parts.numbers_as_tensors(kernel, args, letters, device)
     local ndim = largest_ndim(kernel, args)
     local dims = dims_of(kernel, options, ndim)

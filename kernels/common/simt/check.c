@@ -409,7 +409,7 @@ void gp_check_look(const void *p, unsigned long size, const void *pc) {
     gp_check_watch(now, p, size, pc);
     word_range(p, size, false, true, pc);
 }
-void gp_check_signal(void *p, unsigned long size, const void *pc) {
+void gp_check_tell(void *p, unsigned long size, const void *pc) {
     const gp_check *c = now->check;
     word_range(p, size, true, c->heard.fence[now->f.current->thread] >= c->block_time, pc);
 }

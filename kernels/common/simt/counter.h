@@ -64,7 +64,7 @@ void gp_count_read4(const void *p);
 void gp_count_write4(void *p);
 void gp_count_atomic(void *p, unsigned long size, const void *pc);
 void gp_count_look(const void *p, unsigned long size, const void *pc);
-void gp_count_signal(void *p, unsigned long size, const void *pc);
+void gp_count_tell(void *p, unsigned long size, const void *pc);
 void gp_count_branch(const void *pc);
 void gp_count_compare(const void *pc);
 

@@ -170,9 +170,9 @@ void gp_count_look(const void *p, unsigned long size, const void *pc) {
     note(p, size, pc, GP_COUNT_READ);
     gp_check_look(p, size, pc);
 }
-void gp_count_signal(void *p, unsigned long size, const void *pc) {
+void gp_count_tell(void *p, unsigned long size, const void *pc) {
     note(p, size, pc, GP_COUNT_WRITE);
-    gp_check_signal(p, size, pc);
+    gp_check_tell(p, size, pc);
 }
 void gp_count_read4(const void *p) {
     pair(now, p, 4, __builtin_return_address(0), GP_COUNT_READ);

@@ -102,7 +102,7 @@ void gp_check_write4(void *p);
 void gp_check_atomic(void *p, unsigned long size, const void *pc);
 /* A read and a write of a volatile variable. */
 void gp_check_look(const void *p, unsigned long size, const void *pc);
-void gp_check_signal(void *p, unsigned long size, const void *pc);
+void gp_check_tell(void *p, unsigned long size, const void *pc);
 /* The running thread's reads of these words in this block were guesses for an atomicCAS. */
 void gp_check_guessed(void *p, unsigned long size);
 

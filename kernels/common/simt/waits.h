@@ -6,7 +6,7 @@
 typedef struct gp_simt_waits {
     /* An access of a volatile variable. */
     void (*look)(const void *p, unsigned long size, const void *pc);
-    void (*signal)(void *p, unsigned long size, const void *pc);
+    void (*tell)(void *p, unsigned long size, const void *pc);
     void (*fence)(void); /* for the block alone */
     void (*turn)(void);  /* the block's other threads go on first */
 } gp_simt_waits;

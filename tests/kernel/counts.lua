@@ -160,7 +160,7 @@ __global__ void k(const float *x, float *y) {
 }]], function(k) return k:counts(1, 32, f32(64), f32(32)) end, { 2, "read x", lanes = 16 },
     { 7, "write y", requests = 1, lanes = 32 }, { 7, "read x", requests = 1, lanes = 32 })
 
-counted("a thread that is ahead before a barrier meets the others behind it", [[
+counted("a thread that is ahead before a barrier meets the others after it", [[
 __global__ void k(int *y) {
     __shared__ int s;
     if (threadIdx.x == 0)

@@ -133,12 +133,12 @@ static bool run_grid(const gp_simt_launch *l, gp_simt_loop loop) {
 
 /* ---- variables ---- */
 
-static size_t room(size_t bytes) { return (bytes + 15) / 16 * 16; }
+static size_t padded(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
 size_t gp_simt_block_bytes(const gp_simt_module *m, bool read) {
     size_t sum = 0;
     for (int i = 0; i < m->nglobals; i++)
-        if (gp_simt_constant(m, i) == read) sum += room(m->bytes[i]);
+        if (gp_simt_constant(m, i) == read) sum += padded(m->bytes[i]);
     return sum;
 }
 
@@ -146,7 +146,7 @@ size_t gp_simt_in_block(const gp_simt_module *m, int i, size_t *bytes) {
     size_t sum = 0;
     *bytes = m->bytes[i];
     for (int k = 0; k < i; k++)
-        if (gp_simt_constant(m, k) == gp_simt_constant(m, i)) sum += room(m->bytes[k]);
+        if (gp_simt_constant(m, k) == gp_simt_constant(m, i)) sum += padded(m->bytes[k]);
     return sum;
 }
 
@@ -178,7 +178,7 @@ static void swap_globals(const gp_simt_launch *l) {
     for (int i = 0; i < m->nglobals; i++) {
         char **from = &at[gp_simt_constant(m, i)];
         exchange(m->global[i], *from, m->bytes[i]);
-        *from += room(m->bytes[i]);
+        *from += padded(m->bytes[i]);
     }
 }
 

@@ -142,6 +142,25 @@ for _, case in ipairs { { "cudaLaunchKernel", "launches" }, { "cudaMalloc", "mem
         "what comes in each step is no first use")
 end
 
+-- ---- the gradient of a mask ----
+-- On the CPU: x[mask] on line 9, whose backward on line 12 has no mask to write otherwise.
+do
+    local r = made.trace { no_device = true }
+    r:python("train.py(8): step", 0, 100)
+    r:op("aten::index", 10, 20, nil)
+    r:op("aten::nonzero", 12, 5)
+    r:op("autograd::engine::evaluate_function: IndexBackward0", 50, 30)
+    r:op("IndexBackward0", 51, 28)
+    r:op("aten::_index_put_impl_", 60, 15)
+    r:op("aten::nonzero", 62, 5)
+    local reads, by = load(r):sync().reads, {}
+    for _, row in ipairs(reads) do by[row.what] = row.advice end
+    t.ok(by["aten::index"] and has(by["aten::index"], "torch.where(mask, x, 0) keeps the shape"),
+        "the mask's own line")
+    t.ok(by.IndexBackward0 and has(by.IndexBackward0, "the forward's line"), "its gradient's")
+    t.is(#reads, 2, "and nothing else")
+end
+
 -- ---- kernels by name ----
 for _, case in ipairs {
     { "void at::native::(anonymous namespace)::conv_depthwise2d_forward_kernel<3>",
@@ -196,6 +215,19 @@ for _, case in ipairs { { "cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4"
         ns = ns + row.self_device_time_total
     end
     t.ok(math.abs(ns - case[2]) < 0.02 * case[2], case[1] .. " on a V100", ns)
+end
+
+-- ---- copies by name ----
+for _, case in ipairs { { "Memcpy PtoP (Device -> Device)", "copy between devices beside kernels" },
+    { "Memset (Device)", "most of it fills memory" },
+    { "Memcpy DtoD (Device -> Device)", "leave out clone" } } do
+    local r = made.trace()
+    for k = 0, 5 do
+        r:op("aten::one", 1000 * k, 8)
+        r:copy(case[1], 1000 * k + 10, 980, r:call("cudaMemcpyAsync", 1000 * k + 2, 4), 1 << 20)
+    end
+    local advice = by_cause(load(r):verdict()).copies.advice
+    t.ok(has(advice, case[2]), case[1], advice)
 end
 
 -- ---- another number of steps ----

@@ -54,6 +54,9 @@ ROWS = {
                ["c = torch.cov(x)\nfor i in range(4):\n    r = c * 2",
                 "N = 2\nfor i in range(4):\n    r = torch.cov(x) * 2 if i % N == 1 else None"], SAME),
     "aten::index": ("r = x[mask].sum()", [*SELECT], META),
+    "IndexBackward0": ("y = x.clone().requires_grad_()\ny[mask].sum().backward()\nr = y.grad",
+                       ["z = x.clone().requires_grad_()\nx = z\n"
+                        "torch.where(mask, x, 0).sum().backward()\nr = z.grad"], SAME),
     "aten::index: HtoD": ("r = x[labels.cpu()]", [HERE], SAME),
     "aten::index_put_: HtoD": ("x[labels.cpu()] = value\nr = x",
                                [HERE + "\nx[i] = value\nr = x"], SAME),

@@ -279,6 +279,21 @@ function M.script(row, built, prof)
     return BETWEEN:format(time(row.between)) .. by
 end
 
+local BETWEEN_DEVICES <const> = "keep what is used together on one device, or copy between devices \z
+    beside kernels, on another stream"
+local FILLS <const> = "most of it fills memory: leave it out where all is written next (%s), and do \z
+    not clear what is not read"
+
+--- What to do about copies, most of which are between devices, or fills; nil: what is said of their
+--- direction.
+function M.copies(row, built)
+    local name = row.name or ""
+    if name:find("PtoP", 1, true) then return BETWEEN_DEVICES end
+    return name:find "^Memset" and FILLS:format(built.torch
+        and "torch.empty; optimizer.zero_grad(set_to_none=True)" or "memory that is not cleared")
+        or nil
+end
+
 --- What to do about queued work that begins late; nil: what cause.def says.
 function M.delays(built)
     return built.graphs and built.torch and DELAYS:format(built.compiled and "" or

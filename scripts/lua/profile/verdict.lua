@@ -398,6 +398,7 @@ local function verdict(prof, rank)
         if row.cause == "delays" then
             row.advice = causes.delays(built) or row.advice
         end
+        if row.cause == "copies" then row.advice = causes.copies(row, built) or row.advice end
         if row.cause == "setup" then row.advice = causes.setup(row, built, prof) or row.advice end
         if row.pass then row.advice = workers.advice(row.pass) end
         if row.cause == "loader" and prof.foreign and has_workers(row, prof) then

@@ -172,6 +172,8 @@ local cases = {
         { "r = where(mask, x, 0):sum()", "x[mask] = 0" } },
     { "shape/masked_select/", "r = x[mask]:mean()",
         { "r = where(mask, x, 0):sum() / mask:sum()" } },
+    { "shape/masked_select/", "y = x * 2 y[mask] = x[mask] r = y",
+        { "y = x * 2 y = where(mask, x, y) r = y" } },
     { "shape/masked_select/", "r = x[mask]:sum()", { "r = where(mask, x, 0):sum()" },
         once = "mask = mask & ~x:eq(2) x = x / (x - 2)" }, -- an infinity that is masked out
     { "shape/masked_select/", "r = x[mask]:sum()", { "r = where(mask, x, 0):sum()" } },

@@ -279,10 +279,10 @@ function M.script(row, built, prof)
     return BETWEEN:format(time(row.between)) .. by
 end
 
-local BETWEEN_DEVICES <const> = "keep what is used together on one device, or copy between devices \z
-    beside kernels, on another stream"
-local FILLS <const> = "most of it fills memory: leave it out where all is written next (%s), and do \z
-    not clear what is not read"
+local BETWEEN_DEVICES <const> = "keep what is used together on one device, or copy between \z
+    devices beside kernels, on another stream"
+local FILLS <const> = "most of it fills memory: leave it out where all is written next (%s), and \z
+    do not clear what is not read"
 
 --- What to do about copies, most of which are between devices, or fills; nil: what is said of their
 --- direction.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/device/card/model.h"
 #include "tensor/device/stream/thread.h"
 #include "tensor/base/intern.h"
 
@@ -19,6 +20,7 @@ static struct gp_ledger {
     gp_sync_event *events; /* a ring */
     uint64_t nevents;
     gp_sync_line lost; /* the sum of waits whose line there was no memory for */
+    uint64_t mark;     /* when it was begun, as gp_model_mark has it */
 } book;
 
 /* Streams that have got no work since a wait, which has left them without, or with some left. */
@@ -203,9 +205,17 @@ void gp_sync_reset(void) {
     book.nlines = nidle = 0;
     book.nevents = 0;
     book.lost = (gp_sync_line){0};
+    book.mark = gp_model_mark();
     if (book.slots) memset(book.slots, 0, (size_t)book.capacity * 2 * sizeof *book.slots);
     atomic_store(&gp_hook.launch, NULL);
     gp_unlock(&lock);
+}
+
+uint64_t gp_sync_mark(void) {
+    gp_lock(&lock);
+    uint64_t mark = book.mark;
+    gp_unlock(&lock);
+    return mark;
 }
 
 gp_ledger *gp_ledger_exchange(gp_ledger *by) {
@@ -213,7 +223,7 @@ gp_ledger *gp_ledger_exchange(gp_ledger *by) {
     if (!was) return NULL;
     gp_lock(&lock);
     gp_ledger now = book;
-    book = by ? *by : (gp_ledger){0};
+    book = by ? *by : (gp_ledger){.mark = gp_model_mark()};
     nidle = 0;
     gp_unlock(&lock);
     *was = now;

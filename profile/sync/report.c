@@ -237,15 +237,21 @@ static void print_blind(gp_device *dev, void *f) {
     if (why) fprintf(f, "%s: %s\n", dev->name, why);
 }
 
-/* Says of what kind the lines' times are: of each kind of device where they differ. */
+/* Says of what kind the lines' times are, of each kind of device where they differ; and of which
+ * ops a modelled card's are the least. */
 static void print_kinds(FILE *f, const gp_sync_line *lines, int n, int columns) {
-    char kind[GP_KIND_TEXT], other[GP_KIND_TEXT], text[2 * GP_KIND_TEXT + 40];
+    char kind[GP_KIND_TEXT], other[GP_KIND_TEXT], bounds[GP_BOUNDS_TEXT],
+        text[2 * GP_KIND_TEXT + GP_BOUNDS_TEXT + 120];
     bool sim = false, others = false;
     for (int i = 0; i < n; i++) *(strncmp(lines[i].device, "sim", 3) ? &others : &sim) = true;
     gp_kind_now(sim, kind);
     if (sim && others && strcmp(gp_kind_now(false, other), kind))
         snprintf(text, sizeof text, "times: %s; those of sim: %s", other, kind);
     else snprintf(text, sizeof text, "times: %s", kind);
+    size_t len = strlen(text);
+    if (sim && *gp_model_bounds(gp_sync_mark(), bounds))
+        snprintf(text + len, sizeof text - len,
+                 "; at least, as nobody measured how long the card takes: %s", bounds);
     gp_fit_fold(f, text, 0, columns);
 }
 

@@ -79,6 +79,8 @@ enum { GP_SYNC_EVENTS = 4096 };
 gp_sync_line *gp_sync_lines(int *n);
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost);
 void gp_sync_reset(void);
+/* When the ledger was begun, as gp_model_mark has it. */
+uint64_t gp_sync_mark(void);
 /* What devices idle from here on is not because of the waits so far: the prompt calls it before it
  * reads a line, as people think while the device is idle. */
 void gp_sync_forget_idle(void);

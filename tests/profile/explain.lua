@@ -94,7 +94,19 @@ sim.card = "t4"
 local bound = explain("unique", "sim", { print = false }).text
 sim.card = "h200"
 local known = explain("item", "sim", { print = false }).text
+sim.card = "t4"
+sync.reset()
+local x = ones(1000, { device = "sim" })
+local _ = x:sort():sum():item()
+local least = tostring(sync.report())
+sync.reset()
+sim.card = "h200"
+_ = (x + 1):sum():item()
+local measured = tostring(sync.report())
 sim.card = nil
+t.is({ least:find "times: modelled T4[^;]*; at least, as nobody[^\n]*sort" ~= nil,
+    measured:find "at least, as nobody" ~= nil }, { true, false },
+    "a report says of which ops times are the least", least .. measured)
 t.is({ bound:find "at least, as nobody [^\n]*unique[^\n]*which is faster is not known" ~= nil,
     bound:find "times as fast" ~= nil, known:find "at least" ~= nil },
     { true, false, false }, "no ratio of bounds", bound .. known)

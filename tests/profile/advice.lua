@@ -64,6 +64,8 @@ local cases = {
         { "local v = optim.clip_grad_norm_(w, lr)" }, once =
         "w = {ones(3, {device = d}):requires_grad_()} w[1].grad = ones(3, {device = d}) \z
         t = f lr = t:item()" },
+    { "item/schedule.step/", "plateau:step(f)", { "plateau:step(lr)" }, once = "lr = f:item() \z
+        plateau = optim.lr.ReduceLROnPlateau(optim.SGD({ones(3):requires_grad_()}, {lr = 1}))" },
     { "item/optim.clip_grad_norm_/",
         "r = optim.clip_grad_norm_(w, 1, {error_if_nonfinite = true}):reshape(1)",
         { "r = optim.clip_grad_norm_(w, 1):reshape(1)" }, once =

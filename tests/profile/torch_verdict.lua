@@ -232,6 +232,36 @@ for _, slow in ipairs { 6, 1 } do
     t.is(by.setup ~= nil, slow == 1, "run " .. slow)
 end
 
+-- Of Intel's GPUs the advice is in the words of torch.xpu, where CUDA graphs do not exist.
+local intel = made.trace()
+for k = 0, 3 do
+    intel:region("ProfilerStep#" .. k, 2000 * k, 1990)
+    for i = 0, 19 do
+        intel:op("aten::mul", 2000 * k + 90 * i, 85)
+        intel:kernel("mul_kernel", 2000 * k + 90 * i + 60, 3,
+            intel:call("cudaLaunchKernel", 2000 * k + 90 * i + 10, 45))
+    end
+end
+local plain = load(intel):verdict()[1]
+for i, e in ipairs(intel.events) do intel.events[i] = e:gsub("cuda_runtime", "xpu_runtime") end
+local of_xpu = load(intel):verdict()[1]
+t.is({ plain.cause, of_xpu.cause }, { "launches", "launches" }, "launches come late")
+t.ok(plain.advice:find("CUDA graphs (torch.compile", 1, true), "on CUDA graphs help")
+t.ok(of_xpu.advice:find("torch.xpu.XPUGraph", 1, true)
+    and of_xpu.advice:find("do not exist on Intel's GPUs", 1, true), of_xpu.advice)
+
+-- A read by ReduceLROnPlateau is its own, with advice of its own.
+r = made.trace()
+r:op("aten::mm", 0, 20)
+r:kernel("gemm", 10, 5000, r:call("cudaLaunchKernel", 5, 10))
+r:python("torch/optim/lr_scheduler.py(1550): step", 100, 6000)
+r:op("aten::item", 200, 5000)
+r:copy(4, 5010, 10, r:call("cudaMemcpyAsync", 300, 20), 4)
+r:call("cudaStreamSynchronize", 330, 4800)
+local stepped = load(r):sync()[1]
+t.is({ stepped.why, stepped.what }, { "item", "scheduler.step" }, "a schedule's read")
+t.ok(tostring(load(r):sync()):find("step it once an epoch, with a number", 1, true), "its advice")
+
 -- A read by GradScaler is its own.
 r = made.trace()
 r:python("train.py(20): <module>", 0, 5000)

@@ -133,6 +133,8 @@ static bool set_reason(builder *b, const kineto_event *e, const char *own, gp_re
     if (library && gp_kineto_reason(library, NULL, r)) return true;
     if (kineto_runs_in(b, gp_kineto_is_scaler, e->t0))
         return gp_kineto_reason("GradScaler", NULL, r);
+    if (kineto_runs_in(b, gp_kineto_is_scheduler, e->t0))
+        return gp_kineto_reason("scheduler.step", NULL, r);
     for (int i = 0; i < b->depth; i++) {
         const kineto_event *op = b->open[i].e;
         const char *copy = b->copy && b->copied_at >= op->t0 ? b->copy : NULL;

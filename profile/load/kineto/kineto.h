@@ -133,6 +133,8 @@ bool gp_kineto_is_print(const char *frame);
 bool gp_kineto_is_synchronize(const char *frame);
 /* Whether it is one of PyTorch's GradScaler. */
 bool gp_kineto_is_scaler(const char *frame);
+/* Whether it is a schedule's of learning rates. */
+bool gp_kineto_is_scheduler(const char *frame);
 /* The same by ops alone, for traces without frames: how far a thread is in the ops that write one
  * of floats, after `op`, which runs in no other, where it was at `so_far`, at first 0. From
  * KINETO_PRINTS on it writes one. */

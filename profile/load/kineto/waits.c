@@ -174,8 +174,14 @@ bool gp_kineto_is_print(const char *frame) { return strstr(frame, "torch/_tensor
 
 bool gp_kineto_is_scaler(const char *frame) { return strstr(frame, "torch/amp/grad_scaler.py("); }
 
+bool gp_kineto_is_scheduler(const char *frame) {
+    return strstr(frame, "torch/optim/lr_scheduler.py(");
+}
+
 bool gp_kineto_is_synchronize(const char *frame) {
-    return strstr(frame, "torch/cuda/__init__.py(") && strstr(frame, "): synchronize");
+    bool of_device =
+        strstr(frame, "torch/cuda/__init__.py(") || strstr(frame, "torch/xpu/__init__.py(");
+    return of_device && strstr(frame, "): synchronize");
 }
 
 /* Of torch/_tensor_str.py: the finite numbers that are not 0 are counted first. A number that is

@@ -347,6 +347,28 @@ function M.kernels(row, prof, worth, built)
         or nil
 end
 
+-- ---- Intel's GPUs ----
+
+-- What is of CUDA in the advice, and what torch.xpu has in its place.
+local OF_XPU <const> = {
+    { 'CUDA graphs %(torch%.compile%(mode="reduce%-overhead"%)%)', "graphs (torch.xpu.XPUGraph, \z
+        where PyTorch has it; CUDA graphs, mode=\"reduce-overhead\", do not exist on Intel's GPUs)" },
+    { "mode=\"reduce%-overhead\" replays their launches at once, by CUDA graphs", "\z
+        torch.xpu.XPUGraph, where PyTorch has it, replays their launches at once" },
+    { "torch%.compile or CUDA graphs", "torch.compile or torch.xpu.XPUGraph" },
+    { "torch%.cuda%.", "torch.xpu." }, { "nvidia%-smi or rocm%-smi", "xpu-smi" },
+    { "no PYTORCH_NO_CUDA_MEMORY_CACHING=1, and ", "" },
+    { "; where sizes change, PYTORCH_CUDA_ALLOC_CONF[^;]*", "" },
+    { ", to f16, or bf16 from the A100 on,", ", to bf16 or f16," } }
+
+--- The advice in the words of torch.xpu, where the trace is of Intel's GPUs.
+function M.of_device(advice, prof)
+    local first = advice and prof.foreign and prof:devices()[1]
+    if not first or not first.device:find "^xpu" then return advice end
+    for _, pair in ipairs(OF_XPU) do advice = advice:gsub(pair[1], pair[2]) end
+    return advice
+end
+
 -- ---- other profilers ----
 
 -- What is to be done by cause in a record of another profiler than PyTorch's, in the words of that

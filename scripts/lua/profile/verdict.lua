@@ -436,6 +436,7 @@ local function verdict(prof, rank)
         if row.cause == "waits" and row.advised and not list.untold then
             row.advice = together_with(prof, rank, row)
         end
+        row.advice = causes.of_device(row.advice, prof)
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil
     list.kind = fit.safe(prof.kind)

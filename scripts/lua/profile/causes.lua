@@ -352,7 +352,8 @@ end
 -- What is of CUDA in the advice, and what torch.xpu has in its place.
 local OF_XPU <const> = {
     { 'CUDA graphs %(torch%.compile%(mode="reduce%-overhead"%)%)', "graphs (torch.xpu.XPUGraph, \z
-        where PyTorch has it; CUDA graphs, mode=\"reduce-overhead\", do not exist on Intel's GPUs)" },
+        where PyTorch has it; CUDA graphs, mode=\"reduce-overhead\", do not exist on Intel's \z
+        GPUs)" },
     { "mode=\"reduce%-overhead\" replays their launches at once, by CUDA graphs", "\z
         torch.xpu.XPUGraph, where PyTorch has it, replays their launches at once" },
     { "torch%.compile or CUDA graphs", "torch.compile or torch.xpu.XPUGraph" },

@@ -149,7 +149,8 @@ local function form_of(key, list, text)
     form.own = table.concat(form.own, " ")
     return form
 end
-for left, text in require "shell.rows":gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
+local rows = require "shell.rows" .. require "shell.parse.julia_rows"
+for left, text in rows:gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
     local keys, list = left:match "^([^(]*)%((.*)%)$"
     for key in keys:gmatch "[^|]+" do
         if key:find "^math%." or key:find "^os%." or key:find "^json%." then

@@ -86,24 +86,6 @@ size|.size(X) = X.shape
 size(X, N) = X:size(N)
 ndims(X) = X.ndim
 println|disp(X) = print(X)
-abs2(X) = X ^ 2
-vec(X) = X.T:flatten() -- Julia's goes column by column
-similar(X) = empty_like(X)
-sortperm(X) = argsort(X)
-cu|CuArray(V) = V:gpu()
-cu|CuArray(L) = tensor(L, {device = "gpu"})
-Array(V) = V:cpu()
-push!(X, Y) = table.insert(X, Y)
-fill!(X, N) = X:fill_(N)
-vcat(X, Y) = cat{X, Y}
-hcat(X, Y) = column_stack{X, Y}
-CUDA.zeros(A, B?, C?) = zeros(A, B?, C?, {device = "gpu"})
-CUDA.ones(A, B?, C?) = ones(A, B?, C?, {device = "gpu"})
-CUDA.rand(A, B?, C?) = rand(A, B?, C?, {device = "gpu"})
-CUDA.randn(A, B?, C?) = randn(A, B?, C?, {device = "gpu"})
-CUDA.synchronize() = synchronize()
-.set_to(X, V) = X:copy_(V)
-.set_to(X, N) = X:fill_(N)
 .upper(X) = X:upper()
 .lower(X) = X:lower()
 .strip(X) = X:match "^%s*(.-)%s*$"
@@ -303,6 +285,23 @@ np.max|np.amax(X, AXIS?, **) = amax(X, AXIS?, **)
 np.min|np.amin(X, AXIS?, **) = amin(X, AXIS?, **)
 np.append(X, N) = cat({X:flatten(), tensor{N}})
 np.append(X, Y) = cat({X:flatten(), Y})
+np.ndim(X) = X.ndim
+np.shape(X) = X.shape
+np.size(X) = X:numel()
+np.size(X, AXIS) = X:size(AXIS)
+np.cbrt(N) = math.abs(N) ^ (1 / 3) * (N < 0 and -1 or 1)
+np.cbrt(X) = X:abs() ^ (1 / 3) * X:sign()
+np.geomspace(A, B, NUM=50) = logspace(math.log(A, 10), math.log(B, 10), NUM)
+np.triu_indices(N) = triu_indices(N, N):unbind(1)
+np.tril_indices(N) = tril_indices(N, N):unbind(1)
+np.select(CONDLIST, CHOICELIST, DEFAULT=0) = (function(c, v, r) for i = #c, 1, -1 do r =
+    where(c[i], v[i], r) end return r end)(CONDLIST, CHOICELIST, DEFAULT)
+np.apply_along_axis(F, AXIS, X) = -- ops take a dim themselves: sum(x, 2)
+np.fromfunction(F, SIZE) = -- f(i, j) of tensors that broadcast: i = arange(0, 1):unsqueeze(2)
+np.delete(X, N) = (function(t, i) local m = ones(#t):bool() m[i < 0 and #t + 1 + i or i + 1] = false
+    return t[m] end)(X:flatten(), N)
+np.insert(X, N, N2) = (function(t, i, v) return cat{t:narrow(1, 1, i), tensor{v},
+    t:narrow(1, i + 1, #t - i)} end)(X:flatten(), N, N2)
 np.delete(X, INDEX) = -- a mask or a list of what stays: x[mask], x[tensor{1, 3}]
 np.insert(X, INDEX, Y) = -- cat of the parts: cat{x["1:2"], y, x["3:"]}
 np.cov(X) = cov(X)

@@ -95,6 +95,19 @@ void gp_stop_again(void) {
     if (asked) gp_stop_now();
 }
 
+void gp_stop_hold(bool hold) {
+    static _Thread_local frame *held;
+    static _Thread_local sig_atomic_t before;
+    if (hold) {
+        held = running, running = NULL;
+        before = asked, asked = 0;
+    } else {
+        running = held;
+        if (asked) gp_stop_now();
+        else asked = before;
+    }
+}
+
 lua_State *gp_stop_running(void) { return running ? running->L : NULL; }
 
 lua_State *gp_stop_resumer(const lua_State *co) {
@@ -136,10 +149,17 @@ static void came_to(lua_State *L) {
     if (gp_prof_running()) gp_record_switch();
 }
 
+void (*gp_stop_failed)(lua_State *L, lua_State *co, bool wrapped);
+
+static bool has_failed(lua_State *co) {
+    return lua_status(co) != LUA_OK && lua_status(co) != LUA_YIELD;
+}
+
 /* As auxresume in lcorolib.c; co is listed while it runs. Returns the number of results, or -1 with
  * the message on L. */
-static int resume(lua_State *L, lua_State *co, int narg) {
+static int resume(lua_State *L, lua_State *co, int narg, bool wrapped) {
     frame f = {co, running};
+    bool dead = has_failed(co);
     int nres;
     if (!lua_checkstack(co, narg)) {
         lua_pushliteral(L, "too many arguments to resume");
@@ -153,6 +173,7 @@ static int resume(lua_State *L, lua_State *co, int narg) {
     came_to(L);
     if (status != LUA_OK && status != LUA_YIELD) {
         lua_xmove(co, L, 1);
+        if (gp_stop_failed && !dead && has_failed(co)) gp_stop_failed(L, co, wrapped);
         return -1;
     }
     if (!lua_checkstack(L, nres + 1)) {
@@ -167,7 +188,7 @@ static int resume(lua_State *L, lua_State *co, int narg) {
 static int l_resume(lua_State *L) {
     lua_State *co = lua_tothread(L, 1);
     luaL_argexpected(L, co, 1, "thread");
-    int n = resume(L, co, lua_gettop(L) - 1);
+    int n = resume(L, co, lua_gettop(L) - 1, false);
     lua_pushboolean(L, n >= 0);
     if (n < 0) n = 1; /* the message */
     lua_insert(L, -(n + 1));
@@ -177,10 +198,10 @@ static int l_resume(lua_State *L) {
 /* As auxwrap: an error closes the coroutine and is passed on to the caller, with its line. */
 static int l_wrapped(lua_State *L) {
     lua_State *co = lua_tothread(L, lua_upvalueindex(1));
-    int n = resume(L, co, lua_gettop(L));
+    int n = resume(L, co, lua_gettop(L), true);
     if (n >= 0) return n;
     int status = lua_status(co);
-    if (status != LUA_OK && status != LUA_YIELD) {
+    if (has_failed(co)) {
         status = lua_resetthread(co); /* closes its variables */
         lua_xmove(co, L, 1);
     }

@@ -7,6 +7,10 @@
 
 /* Replaces coroutine.resume and coroutine.wrap of L by ones that track the running coroutine. */
 void gp_stop_install(lua_State *L);
+/* Called, unless NULL, when a coroutine of any state has failed that L resumed: its message is on
+ * top of L's stack, its frames are still there, and where coroutine.wrap made it will be gone when
+ * this returns. Raises nothing, and leaves the stack as it was. */
+extern void (*gp_stop_failed)(lua_State *L, lua_State *co, bool wrapped);
 /* Code of L runs on this thread between begin and end. */
 void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);
@@ -23,6 +27,8 @@ void gp_stop_after_next(void);
  * for the running one; -1: co does not run. In a host that resumes coroutines itself, those around
  * the running one count as equally far. For hooks of profile/ and tensor/. */
 int gp_stop_distance(void *co);
+/* Between hold and its end a stop waits, while our own code runs on a state that is not listed. */
+void gp_stop_hold(bool hold);
 /* For a hook that removed another one: sets the hook of a stop again, if one was asked for. */
 void gp_stop_again(void);
 /* The innermost state that runs on this thread, and the one that resumed co; NULL: none that is

@@ -117,13 +117,6 @@ static gp_line load_chunk(lua_State *L, int *status) {
     return r;
 }
 
-/* A message handler: work that was queued earlier may fail where its values are printed. */
-static int l_print_failed(lua_State *L) {
-    gp_debug_keep(L, luaL_tolstring(L, 1, NULL));
-    lua_settop(L, 1);
-    return 1;
-}
-
 /* Prints all values on the stack, which may wait for a device: Ctrl-C works. */
 static void print_values(lua_State *L) {
     int n = lua_gettop(L);
@@ -134,7 +127,7 @@ static void print_values(lua_State *L) {
     luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
     lua_pushcfunction(L, gp_shell_echo);
     lua_insert(L, 1);
-    lua_pushcfunction(L, l_print_failed);
+    lua_pushcfunction(L, gp_debug_handler); /* earlier work may fail where its values are printed */
     lua_insert(L, 1);
     gp_interrupt_begin(L, 1);
     gp_sync_echo(1);
@@ -180,6 +173,7 @@ void gp_repl(lua_State *L) {
     gp_line_open(&hooks);
     gp_lua_at_prompt = true;
     gp_shell_watch_globals(L);
+    gp_debug_watch(L);
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
         if (status == LUA_OK) {

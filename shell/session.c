@@ -130,6 +130,8 @@ void gp_shell_push_module(lua_State *L) {
                                       {"width", l_width},
                                       {"ours", gp_shell_ours},
                                       {"streams", gp_debug_streams},
+                                      {"about", gp_shell_about},
+                                      {"keep", gp_debug_handler},
                                       {"terminal", l_terminal},
                                       {"status", l_status},
                                       {"session", l_session},

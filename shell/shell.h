@@ -45,15 +45,27 @@ void gp_shell_open_attend(lua_State *L);
 
 /* ours(source): whether gpush ships the Lua file, as a part of its library. */
 int gp_shell_ours(lua_State *L);
+bool gp_shell_is_ours(const char *source);
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
+/* about(coroutine, message) -> of one that has failed: that text without message and calls; the
+ * calls. */
+int gp_shell_about(lua_State *L);
 /* ---- postmortem.c ---- */
 
 /* Where the registry has what gp_debug_keep kept. */
 #define GP_DEBUG_FRAMES "gpush.frames"
-/* In a message handler: keeps the frames that led to the error, and what devices have queued, for
- * :debug. Waits for nothing; raises nothing. */
-void gp_debug_keep(lua_State *L, const char *message);
+/* From here on errors that come out of coroutines are noted, before their frames are gone. */
+void gp_debug_watch(lua_State *L);
+/* In a message handler, with the error value at index 1: keeps the frames that led to the error,
+ * and what devices have queued, for :debug. Waits for nothing; raises nothing. Returns whether it
+ * was kept. */
+bool gp_debug_keep(lua_State *L, const char *message);
+/* A message handler that does so and returns the value as it is. */
+int gp_debug_handler(lua_State *L);
+/* Pushes a field of what was kept, and returns its text; NULL: nil, or kept is false. The message;
+ * and of an error that came out of a coroutine what is about it there, and the calls. */
+const char *gp_debug_field(lua_State *L, bool kept, const char *name);
 void gp_debug_release(lua_State *L);
 /* streams() -> a list of {device, stream, queued, op, file, line} of streams with work. */
 int gp_debug_streams(lua_State *L);

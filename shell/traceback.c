@@ -12,17 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE = 200 }; /* bytes of a source line that are shown */
+#define HEAD "stack traceback:" /* luaL_traceback's first line */
+enum { LINE = 200 };            /* bytes of a source line that are shown */
 
 /* Whether gpush ships it as its library; labs and benchmarks count as a user's scripts. */
-static bool ours(const char *source) {
+bool gp_shell_is_ours(const char *source) {
     const char *dir = gp_scripts_dir();
     size_t n = dir ? strlen(dir) : 0;
     return n && source[0] == '@' && !strncmp(source + 1, dir, n) && source[1 + n] == '/';
 }
 
 int gp_shell_ours(lua_State *L) {
-    lua_pushboolean(L, ours(luaL_checkstring(L, 1)));
+    lua_pushboolean(L, gp_shell_is_ours(luaL_checkstring(L, 1)));
     return 1;
 }
 
@@ -60,14 +61,15 @@ static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
     return text && line_of_text(text, ar->currentline, out);
 }
 
-/* The frame whose line the message names, else the innermost that is the user's. */
-static bool find_frame(lua_State *L, const char *msg, lua_Debug *ar) {
+/* The frame, from level `first` on, whose line the message names, else the innermost that is the
+ * user's. */
+static bool find_frame(lua_State *L, int first, const char *msg, lua_Debug *ar) {
     lua_Debug at;
     bool found = false;
-    for (int level = 1; lua_getstack(L, level, &at); level++) {
+    for (int level = first; lua_getstack(L, level, &at); level++) {
         char location[LUA_IDSIZE + 16];
         lua_getinfo(L, "Sl", &at);
-        if (at.currentline < 0 || ours(at.source)) continue;
+        if (at.currentline < 0 || gp_shell_is_ours(at.source)) continue;
         if (!found) *ar = at, found = true;
         int n = snprintf(location, sizeof location, "%s:%d: ", at.short_src, at.currentline);
         if (strncmp(msg, location, (size_t)n)) continue;
@@ -171,7 +173,7 @@ static char owner(lua_State *L, int level, const char *line) {
     lua_Debug ar;
     if (!strncmp(line, helper, sizeof helper - 1)) return 'o';
     if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar)) return 'u';
-    return ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
+    return gp_shell_is_ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
 }
 
 static bool starts(const char *line, const char *with) {
@@ -207,12 +209,11 @@ static int level_of(lua_State *L, const char *trace) {
     return level;
 }
 
-/* Adds luaL_traceback's lines except for our own levels, the C functions that these called, and the
- * tail calls that led to them. */
-static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
+/* Adds the lines of luaL_traceback, which began with L's level, except for our own levels, the C
+ * functions that these called, and the tail calls that led to them. */
+static void add_calls(lua_State *L, int level, luaL_Buffer *b, const char *trace) {
     const char *held = NULL; /* lines of C functions, whose caller comes next */
     bool hidden = false;     /* whether the level before was ours */
-    int level = 1;
     for (const char *next; *trace; trace = next) {
         char who = 'u';
         next = line_end(trace);
@@ -234,9 +235,8 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
  * the prompt; and nothing if the only call is the line already shown, and the C functions that it
  * called. */
 static size_t worth(const char *calls, bool shown) {
-    static const char head[] = "stack traceback:", last[] = "\n\t[C]: in ?",
-                      main[] = ": in main chunk";
-    size_t n = strlen(calls), m = sizeof last - 1, k = sizeof main - 1, h = sizeof head - 1;
+    static const char last[] = "\n\t[C]: in ?", main[] = ": in main chunk";
+    size_t n = strlen(calls), m = sizeof last - 1, k = sizeof main - 1, h = sizeof HEAD - 1;
     while (n >= m && !strncmp(calls + n - m, last, m)) n -= m;
     if (n <= h) return 0;
     const char *line = calls + h;
@@ -284,70 +284,141 @@ bool gp_shell_add_kind(lua_State *L, const char *file) {
 
 /* ---- Suggestions ---- */
 
-/* value(name) in the frame that upvalue 1 is. */
+/* Where an error was raised: a state, L itself or a coroutine that has failed, its level there, and
+ * the text of the line, if that is known. */
+typedef struct gp_spot {
+    lua_State *at;
+    lua_Debug ar;
+    char text[LINE];
+    bool user, known; /* whether a frame is the user's, and its line */
+} gp_spot;
+
+/* value(name) in the frame that upvalue 1 has. */
 static int l_named(lua_State *L) {
-    push_named(L, lua_touserdata(L, lua_upvalueindex(1)), luaL_checkstring(L, 1));
+    gp_spot *spot = lua_touserdata(L, lua_upvalueindex(1));
+    push_named(spot->at, &spot->ar, luaL_checkstring(L, 1));
+    if (spot->at != L) lua_xmove(spot->at, L, 1);
     return 1;
 }
 
-/* (message, lua_Debug, line or nil) -> a suggestion, or nil. */
+/* (message, gp_spot) -> a suggestion, or nil. */
 static int l_hint(lua_State *L) {
-    lua_Debug *ar = lua_touserdata(L, 2);
+    gp_spot *spot = lua_touserdata(L, 2);
     gp_shell_push_module(L);
     lua_getfield(L, -1, "hint");
     lua_pushvalue(L, 1);
-    lua_pushvalue(L, 3);
+    lua_pushstring(L, spot->known ? spot->text : NULL);
     lua_pushvalue(L, 2);
     lua_pushcclosure(L, l_named, 1);
-    lua_pushboolean(L, gp_input_text(L, ar->source) != NULL);
+    lua_pushboolean(L, gp_input_text(L, spot->ar.source) != NULL);
     lua_call(L, 4, 1);
     return 1;
 }
 
 /* Pushes the hint; nil, or an error's message, where there is none. */
-static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
+static const char *push_hint(lua_State *L, const char *msg, gp_spot *spot) {
     lua_pushcfunction(L, l_hint);
     lua_pushstring(L, msg);
-    lua_pushlightuserdata(L, ar);
-    lua_pushstring(L, text);
-    return lua_pcall(L, 3, 1, 0) == LUA_OK ? lua_tostring(L, -1) : NULL;
+    lua_pushlightuserdata(L, spot);
+    return lua_pcall(L, 2, 1, 0) == LUA_OK ? lua_tostring(L, -1) : NULL;
 }
 
-/* Off a terminal, an error without tensors reads as in lua(1). */
-int gp_shell_traceback(lua_State *L) {
-    const char *msg = lua_tostring(L, 1);
-    lua_Debug ar;
-    char text[LINE];
-    if (!msg) {
-        if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
-        msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
-        lua_replace(L, 1);
+/* ---- What is said of an error ---- */
+
+/* Pushes on L the line where the error was raised, from level `first` of `at` on, the tensors on
+ * it, and a suggestion. Off a terminal, an error without tensors reads as in lua(1). Returns
+ * whether the line is there. */
+static bool push_about(lua_State *L, lua_State *at, int first, const char *msg) {
+    gp_spot spot = {.at = at};
+    spot.user = find_frame(at, first, msg, &spot.ar);
+    spot.known = spot.user && source_line(at, &spot.ar, spot.text);
+    const char *hint = spot.user ? push_hint(L, msg, &spot) : lua_pushliteral(L, "");
+    if (spot.known && !gp_shell_interactive(STDERR_FILENO) &&
+        !add_tensors(at, NULL, &spot.ar, spot.text))
+        spot.known = spot.user = false;
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    if (spot.known) {
+        add_line(&b, spot.ar.currentline, spot.text);
+        add_tensors(at, &b, &spot.ar, spot.text);
+    } else if (spot.user) {
+        add_locals(at, &b, &spot.ar);
     }
-    luaL_checkstack(L, LUA_MINSTACK, NULL);
-    lua_settop(L, 1);
-    if (gp_lua_replace_dotted(L)) msg = lua_tostring(L, 1);
-    if (gp_lua_at_prompt) gp_debug_keep(L, msg);
-    bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
-    const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
-    bool terminal = gp_shell_interactive(STDERR_FILENO);
-    if (known && !terminal && !add_tensors(L, NULL, &ar, text)) known = user = false;
-    luaL_traceback(L, L, NULL, 1);
+    if (hint && *hint) luaL_addstring(&b, "\n        "), luaL_addstring(&b, hint);
+    luaL_pushresult(&b);
+    lua_remove(L, -2); /* the hint */
+    return spot.known;
+}
+
+/* Pushes on L the calls from level `first` of `at` on, after a line that says so. */
+static const char *push_calls(lua_State *L, lua_State *at, int first) {
+    luaL_traceback(L, at, NULL, first);
     const char *trace = lua_tostring(L, -1);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
-    add_calls(L, &b, trace);
+    add_calls(at, first, &b, trace);
     luaL_pushresult(&b);
-    const char *calls = lua_tostring(L, -1);
+    lua_remove(L, -2);
+    return lua_tostring(L, -1);
+}
+
+int gp_shell_about(lua_State *L) {
+    lua_State *co = lua_tothread(L, 1);
+    luaL_argexpected(L, co, 1, "thread");
+    const char *msg = luaL_checkstring(L, 2);
+    if (!lua_checkstack(co, LUA_MINSTACK)) return 0;
+    push_about(L, co, 0, msg);
+    push_calls(L, co, 0);
+    return 2;
+}
+
+/* The error value at index 1 as text: its own, or at the prompt what it holds. */
+static int l_described(lua_State *L) { return gp_shell_delegate(L, "show"); }
+
+/* Pushes the message of the error value at index 1; false: it is whole. */
+static bool push_message(lua_State *L) {
+    if (lua_isstring(L, 1)) return luaL_tolstring(L, 1, NULL), true;
+    if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return false;
+    lua_settop(L, 1);
+    const char *type = luaL_typename(L, 1);
+    lua_pushcfunction(L, l_described);
+    lua_pushvalue(L, 1);
+    bool shown = gp_lua_at_prompt && lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1);
+    if (shown) lua_pushfstring(L, "(error object is a %s value) %s", type, lua_tostring(L, -1));
+    else lua_pushfstring(L, "(error object is a %s value)", type);
+    lua_replace(L, 2);
+    lua_settop(L, 2);
+    return true;
+}
+
+int gp_debug_handler(lua_State *L) {
+    luaL_checkstack(L, LUA_MINSTACK, NULL);
+    lua_settop(L, 1);
+    push_message(L);
+    gp_debug_keep(L, lua_tostring(L, -1));
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* Of an error that came out of a coroutine, what gp_debug_keep found there stands in place of what
+ * is known of its caller. */
+int gp_shell_traceback(lua_State *L) {
+    luaL_checkstack(L, LUA_MINSTACK, NULL);
+    lua_settop(L, 1);
+    if (!push_message(L)) return 1;
+    gp_lua_replace_dotted(L);
+    bool kept = gp_lua_at_prompt && gp_debug_keep(L, lua_tostring(L, 2));
+    const char *shown = gp_debug_field(L, kept, "message"),
+               *about = gp_debug_field(L, kept, "about"), *inner = gp_debug_field(L, kept, "calls");
+    bool known = about || push_about(L, L, 1, lua_tostring(L, 2));
+    if (!about) about = lua_tostring(L, -1);
+    const char *calls = push_calls(L, L, 1);
+    if (inner) calls = lua_pushfstring(L, "%s%s", inner, calls + sizeof HEAD - 1);
+    size_t n = gp_shell_interactive(STDERR_FILENO) ? worth(calls, known) : strlen(calls);
+    luaL_Buffer b;
     luaL_buffinit(L, &b);
-    luaL_addstring(&b, msg);
-    if (known) {
-        add_line(&b, ar.currentline, text);
-        add_tensors(L, &b, &ar, text);
-    } else if (user) {
-        add_locals(L, &b, &ar);
-    }
-    if (hint) luaL_addstring(&b, "\n        "), luaL_addstring(&b, hint);
-    size_t n = terminal ? worth(calls, known) : strlen(calls);
+    luaL_addstring(&b, shown ? shown : lua_tostring(L, 2));
+    luaL_addstring(&b, about);
     if (n) luaL_addchar(&b, '\n');
     luaL_addlstring(&b, calls, n);
     luaL_pushresult(&b);

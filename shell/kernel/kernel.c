@@ -69,6 +69,7 @@ bool gp_kernel_run(lua_State *L, const char *file) {
     gp_kinput_open(L);
     gp_history_open();
     gp_shell_watch_globals(L);
+    gp_debug_watch(L);
     lua_pushcfunction(L, l_serve);
     int status = lua_pcall(L, 0, 0, 0);
     close_all();

@@ -46,6 +46,52 @@ shows $'\n45again\n' "and leaves the frames as they were"
 shows 'there is no frame 7, of 3' "a frame that is none"
 shows 'no error since the last input that succeeded' "an input that succeeds lets the frames go"
 
+# Errors that come out of coroutines.
+cat >co.lua <<'E'
+local function inner(w, n)
+    local k = n + 1
+    return w:matmul(w) * k
+end
+coroutine.wrap(function(v) inner(v, 4) end)(ones(2, 3))
+E
+got=$(said 'x = ones(3)
+function g(a)
+    local z = a:sum() error("bad")
+end
+coroutine.wrap(function(v) g(v) end)(x)
+:debug
+:debug z:item() + 1
+co = coroutine.create(function(v) g(v) end)
+assert(coroutine.resume(co, x))
+:debug
+co = coroutine.create(g); _, m = coroutine.resume(co, x); error("late: " .. m)
+:debug
+coroutine.wrap(function(q) coroutine.wrap(function(v) g(v) end)(q) end)(x)
+pcall(coroutine.wrap(g), x) error "other"
+:debug
+coroutine.wrap(function() error{code = 3} end)()
+co = coroutine.create(g); coroutine.resume(co, x) weak = setmetatable({[co] = 1}, {__mode = "k"})
+co = nil; collectgarbage(); print("left", next(weak))
+print(pcall(coroutine.wrap(function() error "as Lua has it" end)))
+:run -d co.lua')
+shows $'\nstdin[2]:2: bad\n    2 | local z = a:sum() error("bad")\n        z is f32 scalar cpu\n        a is f32 3 cpu\n' \
+    "an error in a coroutine has one place, its line, and the tensors there"
+shows $'\tstdin[2]:2: in function \'g\'\n\tstdin[3]:1: in function <stdin[3]:1>\n\t[C]: in ?\n\tstdin[3]:1: in main chunk' \
+    "its calls, and then the caller's"
+shows $'1  stdin[2]:2 in \'g\'\n       local z = a:sum() error("bad")\n    a  f32 3 cpu, 12 B\n    z  f32 scalar cpu, 4 B\n2  stdin[3]:1' \
+    ":debug has its frames with their variables"
+shows $'\n4.0\n' "expressions in them"
+shows $'    z  f32 scalar cpu, 4 B\n2  stdin[6]:1\n       co = coroutine.create(function(v) g(v) end)\n3  stdin[7]:1\n       assert(' \
+    "of coroutine.resume, too, and then the caller's"
+shows $'\nstdin[9]:1: late: stdin[2]:2: bad\n1  stdin[2]:2' "where the message was added to, it is whole"
+shows $'stdin[11]:1: in function <stdin[11]:1>\n\t[C]: in ?\n\tstdin[11]:1: in function <stdin[11]:1>\n' "of a coroutine in another"
+shows $'other\n1  stdin[12]:1\n' "an error that was caught is none of a later one"
+shows '(error object is a table value) {code = 3}' "what an error value holds is shown"
+shows $'left\tnil' "what failed is not held"
+shows $'false\tstdin[17]:1: as Lua has it' "the message that pcall gives is Lua's"
+shows $'1  co.lua:3 in \'inner\'\n       return w:matmul(w) * k\n    w  f32 2x3 cpu, 24 B\n    n  4\n    k  5\n2  co.lua:5' \
+    ":run -d has a coroutine's frames"
+
 got=$(said 'w = randn(64, 64, {device = "sim"})
 rows = tensor({1, 99}, {device = "sim"})
 y = w:index_select(1, rows)
@@ -145,6 +191,26 @@ shows $'1  bad.lua:2 in \'inner\'\n       return w:matmul(w) * n\n    w  f32 2x3
 shows $'\n10.0\n2  bad.lua:6\n' "which :debug goes on with"
 shows 'nosuch.lua: No such file or directory' "a file that is not there"
 shows ':run needs a file' "and none"
+got=$(said 'dbg(nope:sum())
+t = {w = ones(2, 3)}
+dbg(t.nope:sum():item())
+n = 1
+dbg(n:sum())
+dbg(t.w:sum()
+  :item():nope())
+function f(x) return x:nope() end
+dbg(t.w:sum(f(t.w)))
+:debug
+dbg(t.w:matmul(t.w):sum())')
+shows $'stdin[1]:1: attempt to index a nil value (global \'nope\')\n    1 | nope:sum()\n' \
+    "an error in a chain names what is in it"
+shows $"stdin[3]:1: attempt to index a nil value (field 'nope')" "a field"
+shows $"stdin[5]:1: attempt to index a number value (global 'n')" "and a value without methods"
+shows $'stdin[6]:2: attempt to index a number value\n    2 | :item():nope()' "at its line"
+shows $'stdin[7]:1: a tensor has no method or property \'nope\'' "in a function that it calls"
+shows $'stdin[10]:1: matmul: f32 2x3 x f32 2x3' "and in an op"
+hides '_before' "not our own variables"
+hides 'dbg:1' "nor our own chunk"
 got=$(said 'x = ones(2, 3)
 dbg(x
   :sum()

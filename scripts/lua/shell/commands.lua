@@ -110,7 +110,8 @@ end)
 
 local describe
 command("dbg", "expr", "a chain of calls step by step: value, times, waits", function(text)
-    local of = { compile = compile, describe = describe, seconds = seconds, waits = waits }
+    local of = { compile = compile, chunk_of = chunk_of, describe = describe, seconds = seconds,
+        waits = waits }
     return require "shell.debug.chain" (text, of)
 end)
 
@@ -215,10 +216,7 @@ end)
 local function debugged(f, ...)
     local frames = require "shell.debug.frames"
     registry["gpush.frames"] = nil
-    local results = table.pack(xpcall(f, function(message)
-        registry["gpush.frames"] = frames.keep(tostring(message))
-        return message
-    end, ...))
+    local results = table.pack(xpcall(f, native.keep, ...))
     if results[1] then return table.unpack(results, 2, results.n) end
     if not registry["gpush.frames"] then error(results[2], 0) end
     return frames.command ""

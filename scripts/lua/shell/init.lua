@@ -95,7 +95,8 @@ function shell.block(text) return require "shell.foreign".block(text) end
 function shell.constants(text) require "shell.foreign".constants(text) end
 
 -- What :debug shows later of the frames that led to an error.
-function shell.keep_frames(message) return require "shell.debug.frames".keep(message) end
+function shell.keep_frames(...) return require "shell.debug.frames".keep(...) end
+function shell.keep_coroutine(co) require "shell.debug.frames".keep_coroutine(co) end
 
 -- What a file is that was to be run and is not Lua; see script.lua.
 function shell.script(...) return require "shell.script" (...) end

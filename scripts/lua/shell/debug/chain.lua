@@ -5,7 +5,7 @@
 local require = ...
 local gpush, shell = require "gpush", require "shell"
 local native = shell.native
-local BEFORE = " _before" -- the value of the step before
+local BEFORE = "(...)" -- the value of the step before; Lua's messages give it no name
 
 -- The end of one call, field or index of text from `at` on, or nil.
 local function suffix_end(text, at)
@@ -37,12 +37,35 @@ local function split(text)
     return at and #steps > 1 and steps or { text }
 end
 
+-- Whether no field or method can be read from the value.
+local function is_closed(v) return type(v) ~= "table" and debug.getmetatable(v) == nil end
+
+-- The functions of the steps, which errors find under the input's name and at its lines. Where the
+-- first is a name, also one of both first steps, whose message has that name: for a value that is
+-- nil, or another one without fields.
+local function compiled(text, steps, compile)
+    if #steps == 1 then return { compile(text, "dbg") } end
+    local out, name, lines = {}, native.input(text), ""
+    local function chunk(body)
+        return assert(load(lines .. "local gpush_line_ <close> = nil return " .. body .. "\n", name))
+    end
+    for i, step in ipairs(steps) do
+        local before = i > 1 and BEFORE or ""
+        out[i] = chunk(before .. step)
+        if i == 2 and steps[1]:find "^[%a_][%w_.]*$" then
+            out.named = chunk(steps[1] .. step)
+        end
+        lines = lines .. step:gsub("[^\n]", "")
+    end
+    return out
+end
+
 -- Runs f(value): its results, host and device seconds with their kind, and its waits.
-local function measured(f, value, waits)
-    local before, t0 = waits(), native.now()
+local function measured(f, value, commands)
+    local before, t0 = commands.waits(), native.now()
     native.busy(true)
-    local results = table.pack(f(value))
-    local host, waited = native.now() - t0, waits() - before
+    local results = table.pack(commands.chunk_of(f)(value))
+    local host, waited = native.now() - t0, commands.waits() - before
     gpush.synchronize()
     local device, kind = native.busy(false)
     return results, { host = host, device = device, kind = kind, waits = waited }
@@ -65,19 +88,18 @@ local function put(step, wide, value, used, commands)
     print(line)
 end
 
--- commands: describe, seconds, waits and compile of commands.lua.
+-- commands: describe, seconds, waits, chunk_of and compile of commands.lua.
 return function(text, commands)
     text = text:match "^%s*(.-)[%s;]*$"
     local _ <close> = setmetatable({}, { __close = function() native.busy(false) end })
     local results, wide, used = { n = 0 }, 0
     local steps = split(text)
     for _, step in ipairs(steps) do wide = math.max(wide, math.min(#shown(step), 40)) end
+    local functions = compiled(text, steps, commands.compile)
     gpush.synchronize()
     for i, step in ipairs(steps) do
-        local f = i == 1 and commands.compile(step, "dbg")
-            or assert(load("local _before = ...; local gpush_line_ <close> = nil return"
-                .. BEFORE .. step, "=dbg"))
-        results, used = measured(f, results[1], commands.waits)
+        local f = i == 2 and is_closed(results[1]) and functions.named or functions[i]
+        results, used = measured(f, results[1], commands)
         put(shown(step), wide, results[1], used, commands)
     end
     return table.unpack(results, 1, results.n)

@@ -1,6 +1,7 @@
 --!plain
 -- :debug, after an error at the prompt: the frames with their variables, expressions in one of
--- them, and what devices had queued. keep() runs in the message handler, while the frames exist.
+-- them, and what devices had queued. keep() runs in the message handler, while the frames exist,
+-- keep_coroutine() before coroutine.wrap closes one that failed.
 local require = ...
 local gpush, shell, source = require "gpush", require "shell", require "source"
 local registry = require "registry"
@@ -11,21 +12,21 @@ local KEPT, VARARGS = 50, 10 -- frames, the innermost; and values of a function'
 local frames = {}
 local function commands() return require "shell.commands" end -- which requires this
 
--- The variables of the level's function: its locals, of equal names the last, then its upvalues.
--- Called by keep alone: its own caller is level 2.
-local function variables(level, f)
+-- The variables of the function at that level of a thread that does not run this: its locals, of
+-- equal names the last, then its upvalues.
+local function variables(thread, level, f)
     local names, values, at = {}, {}, {}
     local function add(name, value)
         if not at[name] then names[#names + 1], at[name] = name, #names + 1 end
         values[name] = value
     end
     for i = 1, 250 do
-        local name, value = debug.getlocal(level + 1, i)
+        local name, value = debug.getlocal(thread, level, i)
         if not name then break end
         if name:find "^[%a_]" and name ~= "gpush_line_" then add(name, value) end
     end
     for i = 1, VARARGS do
-        local name, value = debug.getlocal(level + 1, -i)
+        local name, value = debug.getlocal(thread, level, -i)
         if not name then break end
         add(("(argument %d of ...)"):format(i), value)
     end
@@ -45,19 +46,21 @@ local function line_of(info, texts)
     return line and safe(line:match "^%s*(.-)%s*$"):sub(1, 200)
 end
 
--- What :debug needs of the error with that message. Where memory is short no values are kept, but
--- their descriptions: the frames must not hold what the user then wants to free.
-function frames.keep(message)
-    if frames.evaluating then return registry["gpush.frames"] end
-    local short = message:find "out of memory" or message:find "not enough memory"
-        or message:find "interrupted!" -- what was stopped may hold a running profile
-    local all, describe, chunks = { message = message }, commands().describe, {}
-    all.streams = native.streams()
-    for level = 2, 1000 do
-        local info = debug.getinfo(level, "nSlf")
+-- Where memory is short no values are kept, but their descriptions: the frames must not hold what
+-- the user then wants to free. What was interrupted may hold a running profile.
+local function is_short(message)
+    return message:find "out of memory" or message:find "not enough memory"
+        or message:find "interrupted!"
+end
+
+-- The user's frames of a thread, the innermost first. short: without the values of variables.
+local function frames_of(thread, short)
+    local all, describe, chunks = {}, commands().describe, {}
+    for level = 0, 1000 do
+        local info = debug.getinfo(thread, level, "nSlf")
         if not info or #all == KEPT then break end
         if info.what ~= "C" and info.currentline >= 0 and not native.ours(info.source) then
-            local names, values = variables(level, info.func)
+            local names, values = variables(thread, level, info.func)
             local texts = {}
             for _, name in ipairs(names) do texts[name] = describe(values[name]) end
             all[#all + 1] = { place = ("%s:%d"):format(info.short_src, info.currentline),
@@ -66,6 +69,81 @@ function frames.keep(message)
                 names = names, texts = texts, values = not short and values or nil }
         end
     end
+    return all
+end
+
+-- ---- Coroutines ----
+
+-- registry["gpush.failed"]: by coroutine its error value raw, what resumed it, and its place in
+-- their order (postmortem.c); here `part` is added, what is kept of it.
+local part_of
+
+-- Whether an error value is, or its text has, that of a coroutine.
+local function has(raw, inner)
+    if rawequal(raw, inner) then return true end
+    return type(raw) == "string" and type(inner) == "string" and inner ~= ""
+        and raw:find(inner, 1, true) ~= nil
+end
+
+-- The part of the last coroutine that the thread resumed and whose error this is, or nil.
+local function origin(thread, raw)
+    local by, co, last = ("%p"):format(thread), nil, nil
+    for other, one in next, registry["gpush.failed"] or {} do
+        if one.by == by and has(raw, one.raw) and (not last or one.order > last.order) then
+            co, last = other, one
+        end
+    end
+    if not last then return nil end
+    last.part = last.part or part_of(co, last.raw)
+    return last.part
+end
+
+-- The frames of the thread that raised the error, after those of the coroutine it came from. Then
+-- `calls` has that one's, and `about` is there if the message is its, too, but for the place of
+-- the caller, which coroutine.wrap, error and assert put before it.
+local function kept(thread, raw, message)
+    local own, inner = frames_of(thread, is_short(message)), origin(thread, raw)
+    own.message, own.raw = message, raw
+    if not inner then return own end
+    local all = { message = message, raw = raw, calls = inner.calls }
+    table.move(inner, 1, #inner, 1, all)
+    table.move(own, 1, math.min(#own, KEPT - #inner), #inner + 1, all)
+    local place = own[1] and own[1].place .. ": "
+    if type(raw) ~= "string" then
+        all.about = inner.about
+    elseif message == inner.raw or place and message == place .. inner.raw
+        and inner.raw:find "^[^\n]-:%d+: " then
+        all.about, all.message = inner.about, inner.message
+    end
+    return all
+end
+
+function part_of(co, raw)
+    local message = type(raw) == "string" and raw or ""
+    local part = kept(co, raw, message)
+    local about, calls = native.about(co, message)
+    part.about = part.about or about
+    part.calls = (part.calls or "stack traceback:") .. calls:sub(#"stack traceback:" + 1)
+    return part
+end
+
+-- Keeps the frames of a coroutine that is about to be closed.
+function frames.keep_coroutine(co)
+    local one = registry["gpush.failed"][co]
+    one.part = part_of(co, one.raw)
+end
+
+-- ---- The error ----
+
+-- What :debug needs of the error with that value and message.
+function frames.keep(thread, raw, message)
+    local failed = registry["gpush.failed"] or {}
+    local _ <close> = setmetatable({}, { __close = function()
+        for co in next, failed do failed[co] = nil end
+    end })
+    if frames.evaluating then return nil end
+    local all = kept(thread, raw, message)
+    all.streams = native.streams()
     return all
 end
 

@@ -34,6 +34,11 @@ for name, title in pairs { ["explicit: wait_event"] = "explicit: synchronize", e
     t.ok(explain(name, "sim", { print = false }).text:find("^" .. title .. ": "),
         name .. ": a reason with one card")
 end
+for _, mode in ipairs { "warn", "error" } do
+    local run <close> = assert(io.popen(("%s -e 'sync.mode = %q sync.explain(%q, %q) \z
+        io.stderr:write(sync.mode)' 2>&1 >/dev/null"):format(arg[-1], mode, "item", "sim")))
+    t.is(run:read "a", mode, "in mode " .. mode .. " its own waits are none of the user's")
+end
 
 -- Every word of a warning or a table has its card: the reasons, the calls of advice.def, those of
 -- Lua's own functions, and a wait's call in the sources.

@@ -55,4 +55,26 @@ t.is(table.concat(none, " "), "", "and none claims nothing")
 t.ok(seen > 350, "of " .. seen .. " ops")
 t.is(g.ops().conv2d.dtypes, "f64 f32 bf16 f16 i64 i32 i16 i8 u8", "of a row with a rule")
 t.is(g.ops(true)["linalg.pinv"].dtypes, "f64 f32", "of a composite")
+
+-- What help says of floats alone is true of ops that refuse integers.
+local function page(name)
+    local lines, old = {}, print
+    print = function(...) lines[#lines + 1] = table.concat({ ... }, " ") end -- luacheck: ignore
+    g.help(name)
+    print = old
+    return (table.concat(lines, " "):gsub("%s+", " "))
+end
+local said, untrue = 0, {}
+for name, row in pairs(g.ops(true)) do
+    local text = row.dtypes and page(name) or ""
+    for _, claim in ipairs { "Floats only[.:;]", "%(floats only%)", "For floats[.;]", "one float dtype",
+        "must have a float dtype" } do
+        local found = text:match(claim)
+        said = said + (found and 1 or 0)
+        if found and claims(row.dtypes).i64 then untrue[#untrue + 1] = name .. ": " .. found end
+    end
+end
+table.sort(untrue)
+t.is(table.concat(untrue, ", "), "", "floats alone are claimed where integers are refused")
+t.ok(said > 20, "as " .. said .. " pages do")
 t.done()

@@ -3,14 +3,14 @@
 return [==[
 conv1d (see conv2d, conv_transpose1d, nn.Conv1d)
     The kernel is not flipped. With padding = 'same' and an even kernel the odd zero is at the end,
-    as in PyTorch. All tensors have one float dtype. Options as of conv2d.
+    as in PyTorch. All tensors have one dtype. Options as of conv2d.
     shapes: x: batch x in x length, or without batch; weight: out x in / groups x k; bias: out; the
         result: batch x out x (length + 2 padding - dilation (k - 1) - 1) // stride + 1
     > conv1d(tensor({{{1.0, 2.0, 4.0, 8.0}}}), tensor({{{1.0, 1.0}}}), {padding = "same"})
     --> tensor({{{ 3.0,  6.0, 12.0,  8.0}}}, f32 1x1x4 cpu)
 conv2d (see conv_transpose2d, unfold, nn.Conv2d)
     A convolution as in machine learning: the kernel is not flipped. stride, padding and dilation
-    are a number or one for each dim. All tensors have one float dtype.
+    are a number or one for each dim. All tensors have one dtype.
     options: stride: step of the kernel; padding: zeros on each side, or 'same' (the result has x's
         size; stride 1 only) or 'valid' (none); dilation: distance between the kernel's elements;
         groups: number of independent channel groups
@@ -70,13 +70,14 @@ max_pool2d (see avg_pool2d, adaptive_max_pool2d, nn.MaxPool2d)
     > max_pool2d(tensor({{{1.0, 5.0, 0.0}, {2.0, 4.0, 7.0}}}), 2, {stride = 1})
     --> tensor({{{5.0, 7.0}}}, f32 1x1x2 cpu)
 avg_pool1d (see avg_pool2d, adaptive_avg_pool1d, nn.AvgPool1d)
-    Zeros of the padding count as elements unless count_include_pad is false. Floats only. Options
-    as of avg_pool2d.
+    Zeros of the padding count as elements unless count_include_pad is false. The mean of i64 is cut
+    to a whole number. Options as of avg_pool2d.
     shapes: x: batch x channels x length, or without batch; the result: with length' = (length + 2
         padding - kernel_size) // stride + 1
     > avg_pool1d(tensor({{2.0, 4.0}}), 2, {padding = 1}) --> tensor({{1.0, 2.0}}, f32 1x2 cpu)
 avg_pool2d (see max_pool2d, adaptive_avg_pool2d, nn.AvgPool2d)
-    kernel_size, stride and padding are a number or one for each dim. Floats only.
+    kernel_size, stride and padding are a number or one for each dim. The mean of i64 is cut to a
+    whole number.
     options: stride: step of the window; kernel_size if not given; padding: zeros at each end, at
         most half a window; ceil_mode: also use a last window that extends past the end;
         count_include_pad: false divides by the number of x's elements only; divisor_override:

@@ -209,8 +209,16 @@ void gp_chunk_mention(lua_State *L) {
     mention_local(L);
 }
 
-/* Whether the only value has already been shown (__echo = false in its metatable). */
-bool gp_chunk_told(lua_State *L) {
+/* Whether the text, without a semicolon that mutes it, is a statement: a call, for one. */
+static bool is_statement(lua_State *L, const char *text) {
+    int status = gp_chunk_load(L, text);
+    lua_pop(L, 1);
+    return status == LUA_OK;
+}
+
+bool gp_chunk_told(lua_State *L, const char *text) {
+    if (lua_gettop(L) == 1 && text && luaL_testudata(L, 1, LUA_FILEHANDLE))
+        return strstr(text, "write") && is_statement(L, text);
     if (lua_gettop(L) != 1 || luaL_getmetafield(L, 1, "__echo") == LUA_TNIL) return false;
     bool shown = !lua_toboolean(L, -1);
     lua_pop(L, 1);

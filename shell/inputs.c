@@ -22,8 +22,21 @@ static const char *name_of(int n) {
 
 const char *gp_input_name(bool next) { return name_of(inputs.n + next); }
 
+#define TYPED "gpush.typed" /* registry: of inputs whose text a command replaced, as it was */
+
+/* Sets field `name` of that table to the value on top of the stack, which stays. */
+static void set_typed(lua_State *L, const char *name) {
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, TYPED);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
 static void forget_oldest(lua_State *L, int table) {
     const char *name = name_of(inputs.oldest++);
+    lua_pushnil(L);
+    set_typed(L, name);
+    lua_pop(L, 1);
     lua_getfield(L, table, name);
     inputs.bytes -= lua_rawlen(L, -1);
     lua_pop(L, 1);
@@ -60,6 +73,15 @@ void gp_input_name_text(lua_State *L, const char *name, const char *text) {
 int gp_input_replace(lua_State *L) {
     luaL_checkstring(L, 1);
     lua_settop(L, 1);
+    const char *name = gp_input_name(false);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, TYPED);
+    bool again = lua_getfield(L, -1, name) != LUA_TNIL; /* :timeit of a text that is looked at */
+    lua_settop(L, 1);
+    if (!again && gp_input_text(L, name)) {
+        lua_pushstring(L, gp_input_text(L, name));
+        set_typed(L, name);
+        lua_settop(L, 1);
+    }
     keep(L, inputs.n);
     lua_pushstring(L, gp_input_name(false));
     return 1;

@@ -117,10 +117,10 @@ static gp_line load_chunk(lua_State *L, int *status) {
     return r;
 }
 
-/* Prints all values on the stack, which may wait for a device: Ctrl-C works. */
-static void print_values(lua_State *L) {
+/* Prints all values of the text on the stack, which may wait for a device: Ctrl-C works. */
+static void print_values(lua_State *L, const char *text) {
     int n = lua_gettop(L);
-    if (n == 0 || gp_chunk_told(L)) {
+    if (n == 0 || gp_chunk_told(L, text)) {
         lua_settop(L, 0);
         return;
     }
@@ -157,7 +157,7 @@ static void run_chunk(lua_State *L) {
         bool quiet = text && gp_chunk_muted(text, &n);
         if (text && !gp_shell_is_command(text)) gp_shell_remember(L, text);
         if (!command) gp_debug_release(L);
-        if (!quiet) print_values(L);
+        if (!quiet) print_values(L, text);
         gp_shell_globals_end(L, true);
     }
     lua_settop(L, 0);

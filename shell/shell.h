@@ -118,8 +118,9 @@ bool gp_chunk_muted(const char *text, size_t *n);
 /* Says of the text at index 1 what is Lua in it and means something else in Python, and that a
  * local variable ends with it. */
 void gp_chunk_mention(lua_State *L);
-/* Whether the only value has already been shown (__echo = false in its metatable). */
-bool gp_chunk_told(lua_State *L);
+/* Whether the only value of the chunk with that text has already been shown (__echo = false in its
+ * metatable), or is the file that io.write gives. */
+bool gp_chunk_told(lua_State *L, const char *text);
 
 /* A text needs further lines, will never be a chunk, or is one. */
 typedef enum gp_chunk_state {

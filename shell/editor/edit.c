@@ -77,13 +77,43 @@ gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key) {
 
 /* ---- Pasted text ---- */
 
-/* The length of the prompt, "> " or ">> ", at the start of the line at s. */
-static size_t prompt_at(const char *s) {
-    size_t n = strspn(s, ">");
-    if (n == 0 || n > 2) return 0;
-    if (s[n] == ' ') return n + 1;
-    return !s[n] || s[n] == '\n' ? n : 0;
+/* Whose prompts a copied session has. */
+typedef enum owner { NOBODY, GPUSH, PYTHON, IPYTHON } owner;
+
+/* The length of the owner's prompt at the start of the line at s: of gpush "> " or ">> ", of Python
+ * ">>> " or "... ", of IPython "In [1]: " or "   ...: "; the space may be missing at a line's end.
+ * *first: it begins a chunk. */
+static size_t prompt_at(owner who, const char *s, bool *first) {
+    const char *c = s;
+    *first = false;
+    if (who == IPYTHON) {
+        *first = !strncmp(s, "In [", 4);
+        c += *first ? 4 + strspn(s + 4, "0123456789") : strspn(s, " ");
+        if (strncmp(c, *first ? "]:" : "...:", *first ? 2 : 4)) return 0;
+        c += *first ? 2 : 4;
+    } else if (who == PYTHON) {
+        *first = !strncmp(s, ">>>", 3);
+        if (!*first && strncmp(s, "...", 3)) return 0;
+        c += 3;
+    } else {
+        size_t n = strspn(s, ">");
+        *first = n == 1;
+        if (n == 0 || n > 2) return 0;
+        c += n;
+    }
+    if (*c == ' ') return (size_t)(c + 1 - s);
+    return !*c || *c == '\n' ? (size_t)(c - s) : 0;
 }
+
+/* Whose first prompt the text begins with. */
+static owner session_of(const char *text) {
+    bool first;
+    for (owner who = GPUSH; who <= IPYTHON; who++)
+        if (prompt_at(who, text, &first) && (first || who == GPUSH)) return who;
+    return NOBODY;
+}
+
+bool gp_edit_is_session(const char *text) { return session_of(text) != NOBODY; }
 
 /* Removes bytes that a terminal would not show, in place. */
 static void without_controls(char *pasted) {
@@ -100,14 +130,16 @@ static void without_controls(char *pasted) {
 
 void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), void *ctx) {
     without_controls(pasted);
-    if (!prompt_at(pasted)) return;
+    owner who = session_of(pasted);
+    if (who == NOBODY) return;
     char *to = pasted, *chunk = pasted; /* the text so far; its last chunk begins here */
     bool open = true; /* that chunk continues; otherwise what follows is its output */
     for (const char *s = pasted; *s;) {
-        size_t prompt = prompt_at(s), n = strcspn(s, "\n");
+        bool first;
+        size_t prompt = prompt_at(who, s, &first), n = strcspn(s, "\n");
         if (prompt || open) {
             if (to > pasted) *to++ = '\n';
-            if (prompt && s[1] != '>') chunk = to;
+            if (prompt && first) chunk = to;
             memmove(to, s + prompt, n - prompt);
             to += n - prompt;
         }

@@ -26,9 +26,12 @@ gp_edit gp_edit_finish(const char *text);
 gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key);
 
 /* Cleans pasted bytes in place: line ends become \n, none at the end; control characters are
- * removed; and when the first line starts with a prompt, prompts and printed output (lines without
- * a prompt after a complete chunk) are removed. */
+ * removed; and when the first line starts with a prompt, of gpush, Python or IPython, prompts and
+ * printed output (lines without a prompt after a complete chunk) are removed. */
 void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), void *ctx);
+
+/* Whether a text starts so. */
+bool gp_edit_is_session(const char *text);
 
 /* The start of the line that contains byte `at`, and its end (its \n or the text's end). */
 size_t gp_edit_line_start(const char *text, size_t at);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/sync/sync.h"
+#include "shell/editor/edit.h"
 #include "shell/editor/history.h"
 #include "shell/shell.h"
 #include "tensor/device/card/clock.h"
@@ -119,6 +120,22 @@ static int l_load(lua_State *L) {
     return 2;
 }
 
+static bool is_whole(void *ctx, const char *text) {
+    return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE;
+}
+
+/* clean(text): of a copied session, with its prompts, what was typed; else the text. */
+static int l_clean(lua_State *L) {
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    if (!gp_edit_is_session(text)) return lua_settop(L, 1), 1;
+    char *copy = lua_newuserdatauv(L, n + 1, 0);
+    memcpy(copy, text, n + 1);
+    gp_edit_clean(copy, is_whole, L);
+    lua_pushstring(L, copy);
+    return 1;
+}
+
 /* pieces(text): the chunks of a text that is not one, in order; nil: it cannot be divided. */
 static int l_pieces(lua_State *L) {
     luaL_checkstring(L, 1);
@@ -180,8 +197,14 @@ static int l_muted(lua_State *L) {
     return lua_pushboolean(L, gp_chunk_muted(luaL_checkstring(L, 1), &n)), 1;
 }
 
-/* told(...): whether the only value has been shown. */
-static int l_told(lua_State *L) { return lua_pushboolean(L, gp_chunk_told(L)), 1; }
+/* told(text, ...): whether the only value of a chunk has been shown. */
+static int l_told(lua_State *L) {
+    const char *text = luaL_checkstring(L, 1);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.told"); /* its owner meanwhile */
+    lua_remove(L, 1);
+    return lua_pushboolean(L, gp_chunk_told(L, text)), 1;
+}
 
 /* shown(...): the values as they are to be printed. */
 static int l_shown(lua_State *L) { return gp_shell_shown(L); }
@@ -220,24 +243,11 @@ static int l_history(lua_State *L) {
 }
 
 void gp_knative_push(lua_State *L) {
-    static const luaL_Reg functions[] = {{"receive", l_receive},
-                                         {"send", l_send},
-                                         {"finish", l_finish},
-                                         {"abort", l_abort},
-                                         {"ask", l_ask},
-                                         {"utf8", l_utf8},
-                                         {"load", l_load},
-                                         {"pieces", l_pieces},
-                                         {"keep", l_keep},
-                                         {"call", l_call},
-                                         {"begin", l_begin},
-                                         {"ended", l_ended},
-                                         {"muted", l_muted},
-                                         {"told", l_told},
-                                         {"shown", l_shown},
-                                         {"remember", l_remember},
-                                         {"state", l_state},
-                                         {"history", l_history},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"receive", l_receive},   {"send", l_send},   {"finish", l_finish},   {"abort", l_abort},
+        {"ask", l_ask},           {"utf8", l_utf8},   {"load", l_load},       {"clean", l_clean},
+        {"pieces", l_pieces},     {"keep", l_keep},   {"call", l_call},       {"begin", l_begin},
+        {"ended", l_ended},       {"muted", l_muted}, {"told", l_told},       {"shown", l_shown},
+        {"remember", l_remember}, {"state", l_state}, {"history", l_history}, {NULL, NULL}};
     luaL_newlib(L, functions);
 }

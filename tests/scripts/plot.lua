@@ -75,6 +75,15 @@ t.error(function() plot({ 1, 2 }, { ylog = true, ylim = { 0, 1 } }) end, "expect
 t.error(function() plot({ -1, 0 }, { ylog = true }) end, "no finite number above 0")
 t.error(function() plot({ 1, 2 }, { png = "x.png", width = 3 }) end,
     "a PNG of 3 x 400: expected at least 160 x 120")
+t.error(function() imshow(gpush.zeros(0, 0)) end, "imshow: there is nothing to show in 0x0")
+t.error(function() imshow(gpush.zeros(2)) end,
+    "imshow: expected h x w, 3 x h x w or h x w x 3, got 2")
+do
+    local run <close> = assert(io.popen(([[%s -e 'imshow(tensor{{-0.5, 3}}, {text = true})' \
+        -e 'imshow(tensor{{0, 1.001}}, {text = true})' 2>&1 >/dev/null]]):format(arg[-1])))
+    t.is(run:read "a", "imshow: values from -0.5 to 3 were cut to 0 and 1; heatmap(t) scales a \z
+        matrix\n", "values that are cut are said")
+end
 t.error(function() imshow(gpush.zeros(2, 2), { "x" }) end, "imshow: unknown option '1'")
 
 local name = os.tmpname()

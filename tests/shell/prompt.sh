@@ -183,6 +183,14 @@ rows 1 $'> v = 6\nfor i = 1, 2 do\n    v = v * i\nend\nv\nboom()\nv = 7' "a past
 key Enter; until_ has "global 'boom'"; 
 sees $'v = 7\n> for i = 1, 2 do\n    v = v * i\nend\n> v\n12\n> boom()\nstdin[10]:1:' "and runs chunk by chunk"
 key C-l; until_ fresh
+paste $'In [1]: y = {1,\n   ...:      2}\n\nIn [2]: #y + 1\nOut[2]: 3\n'
+rows 1 $'> y = {1,\n     2}\n#y + 1' "so does one of IPython"
+key Enter
+sees $'2}\n> #y + 1\n3\n>' "and runs"
+key C-l; until_ fresh
+paste $'>>> y = {1,\n...      2}\n>>> #y + 1\n3\n>>> "... dots"\n'
+rows 1 $'> y = {1,\n     2}\n#y + 1\n"... dots"' "and one of Python"
+key C-c; key C-l; until_ fresh
 run 'v'
 rows 1 $'> v\n12\n>' "up to the first that fails"
 key Up Up

@@ -138,21 +138,34 @@ local function fitted(img, most_h, most_w, small)
     return k > 1 and resized(img, h * k, w * k) or img
 end
 
+-- Values from 0 to 1 as bytes; says so where others are cut.
+local function bytes(t)
+    local least, most = t:min():item(), t:max():item()
+    if least < -1 / 255 or most > 1 + 1 / 255 then
+        io.stderr:write(("imshow: values from %.3g to %.3g were cut to 0 and 1; heatmap(t) scales a \z
+            matrix\n"):format(least, most))
+    end
+    return (t * 255 + 0.5):floor():nan_to_num(0, 255, 0):clamp(0, 255):to "u8"
+end
+
 -- imshow(t): a picture of h x w, 3 x h x w or h x w x 3; bytes, or floats from 0 to 1.
 local function imshow(t, opts)
     opts = options(opts, "imshow", "width, height, png, text")
+    local given = gpush.is_tensor(t) and t.shape or {}
+    if #given == 2 then t = t:unsqueeze(3)
+    elseif #given == 3 and (given[1] == 3 or given[1] == 1) and given[3] ~= 3 then
+        t = t:permute(2, 3, 1)
+    end
     local s = gpush.is_tensor(t) and t.shape or {}
-    if #s == 2 then t = t:unsqueeze(3)
-    elseif #s == 3 and (s[1] == 3 or s[1] == 1) and s[3] ~= 3 then t = t:permute(2, 3, 1) end
-    s = gpush.is_tensor(t) and t.shape or {}
-    if #s ~= 3 or not (s[3] == 1 or s[3] == 3 or s[3] == 4) or t:numel() == 0 then
+    if #s ~= 3 or not (s[3] == 1 or s[3] == 3 or s[3] == 4) then
         fail("imshow", "expected h x w, 3 x h x w or h x w x 3, got %s",
-            #s > 0 and table.concat(s, "x") or type(t))
+            #given > 0 and table.concat(given, "x") or type(t))
+    end
+    if t:numel() == 0 then
+        fail("imshow", "there is nothing to show in %s", table.concat(given, "x"))
     end
     t = t:detach():to "cpu"
-    if t.dtype ~= "u8" then
-        t = (t:to "f64" * 255 + 0.5):floor():nan_to_num(0, 255, 0):clamp(0, 255):to "u8"
-    end
+    if t.dtype ~= "u8" then t = bytes(t:to "f64") end
     local img = s[3] == 1 and t:expand(s[1], s[2], 3):contiguous() or t:narrow(3, 1, 3):contiguous()
     if opts.png then return save(opts.png, fitted(img, 4096, 4096, 0)) end
     local how = opts.text and "blocks" or terminal.graphics()

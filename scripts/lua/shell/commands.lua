@@ -283,14 +283,16 @@ local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
 command("list", "[number]", "the inputs, numbered as in messages: stdin[3] is the third",
     function(text)
-    local inputs, numbers = debug.getregistry()["gpush.inputs"], {}
+    local inputs, numbers = registry["gpush.inputs"], {}
+    local typed = registry["gpush.typed"] or {} -- what a command made of its line is in inputs
     for name in next, inputs do numbers[#numbers + 1] = tonumber(name:match "%[(%d+)%]$") end
     table.sort(numbers)
     if text ~= "" and not inputs[("=stdin[%s]"):format(text)] then
         fail("no kept input is stdin[%s]", text)
     end
     for _, n in ipairs(numbers) do
-        local chunk = inputs[("=stdin[%d]"):format(n)]
+        local name = ("=stdin[%d]"):format(n)
+        local chunk = typed[name] or inputs[name]
         local first = "[" .. n .. "] "
         if text == "" or tonumber(text) == n then
             print(first .. plain(chunk):gsub("\n", "\n" .. (" "):rep(#first)))

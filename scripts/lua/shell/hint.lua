@@ -68,7 +68,7 @@ end
 -- was read is a member of the word.
 local function global(word, line, prompt, indexed)
     if elsewhere().packages[word] then return without_package(word, line) end
-    local same = elsewhere().same[word] or in_group(word)
+    local same = shell.of_notebook(word) or elsewhere().same[word] or in_group(word)
         or gpush.profile[word] ~= nil and "profile." .. word
     if same then return same end
     local names = {}

@@ -11,8 +11,16 @@ shell.nearest = require "nearest"
 local words = { ls = "!ls", pwd = "!pwd", who = ":who", whos = ":who", history = ":list",
     clear = "Ctrl-L", cls = "Ctrl-L" }
 
+-- IPython's display, clear_output: as functions of a notebook's, or nil.
+function shell.of_notebook(name)
+    local notebook = rawget(_G, "notebook")
+    return type(notebook) == "table" and rawget(notebook, name) and "notebook." .. name or nil
+end
+
 -- What a nil global was probably meant to be, or nil.
 function shell.unset(name)
+    local shows = shell.of_notebook(name)
+    if shows then return shows .. " does that" end
     if words[name] then return words[name] .. " does that at the prompt" end
     local number = require "shell.elsewhere".numbers[name]
     if number then return "Lua writes " .. number end

@@ -45,7 +45,7 @@ reply, _ = k.run("for i in range(3):")
 same(reply["ename"], "SyntaxError", "a syntax error")
 ok(any("for i = 0, 2 do" in line for line in reply["traceback"]), "of Python's line the Lua form", reply["traceback"])
 reply, _ = k.run("error {}")
-same(reply["evalue"], "(error object is a table value)", "an error that is no text")
+same(reply["evalue"], "(error object is a table value) {}", "an error that is no text")
 same(k.text("prnt(1)").split("\n")[0], "stdin[23]:1: attempt to call a nil value (global 'prnt')", "an unknown name")
 
 # ---- options of a request ----
@@ -127,6 +127,28 @@ same([(t, c["transient"]["display_id"]) for t, c in out[2:4]], [("display_data",
 same(k.run("notebook.clear_output(true)")[1][2], ("clear_output", {"wait": True}), "the output is cleared")
 out = k.run("for i in progress(3) do end")[1]
 same(len({c["transient"]["display_id"] for t, c in out if t.endswith("display_data")}), 1, "a bar stays in one place")
+
+# ---- habits of IPython ----
+k.run("x = ones(3)")
+k.run("%timeit x:sum()")
+k.run("?conv2d")
+lines = k.text("%history").split("\n")
+ok(any(line.endswith("] %timeit x:sum()") for line in lines) and any(line.endswith("] ?conv2d") for line in lines),
+   "the list of inputs has magics and questions as they were typed", lines[-5:])
+same(k.text("In [1]: y = {1,\n   ...:      2}\n\nIn [2]: #y + 1\nOut[2]: 3"), "3", "a copied session of IPython")
+same(k.text(">>> y = 4\n>>> y * 2\n8"), "8", "and of Python")
+same(k.answer("is_complete_request", {"code": ">>> for i = 1, 2 do"})[0]["status"], "incomplete", "so is a part of one")
+same([k.text(c) for c in ("io.write 'a'", "io.stderr:write('b')")], ["a", "b"], "a file that was written to is no value")
+ok(k.text("io.stderr").startswith("file ("), "one that is named is")
+for name in ("display(x)", "clear_output()"):
+    reply, _ = k.run(name)
+    ok(any("notebook." + name.split("(")[0] in line for line in reply["traceback"]), f"{name} of IPython",
+       reply["traceback"])
+ok("expected a value to show" in k.text("notebook.display()"), "display without a value")
+ok("expected a string or a number, got table" in k.text("notebook.display(1, {})"), "an id that is none")
+ok("clear_output([wait])" in " ".join(k.text("help(notebook)").split()), "help about the notebook")
+page = k.run("tensor{0.} * (0/0)")[1][2][1]["data"]["text/html"]
+ok('right">nan<' in page, "nan is aligned like a number, without a sign", page)
 
 # ---- control ----
 reply, _ = k.answer("kernel_info_request", {}, "control")

@@ -56,8 +56,8 @@ local function run(chunk, code, number)
     end
     native.remember(chunk.text, table.unpack(results, 2, results.n))
     local values = table.pack(table.unpack(results, 2, results.n))
-    if values.n > 0 and (native.muted(chunk.text) or native.told(table.unpack(values, 1, values.n)))
-    then
+    if values.n > 0 and (native.muted(chunk.text)
+        or native.told(chunk.text, table.unpack(values, 1, values.n))) then
         values.n = 0
     end
     return values
@@ -65,6 +65,7 @@ end
 
 -- Runs the chunks; what is to be shown of the last one's values, or nil; and an error.
 local function run_all(code, number, silent)
+    code = native.clean(code)
     local chunks, wrong = chunks_of(code, number)
     if not chunks then return nil, wrong end
     for i, chunk in ipairs(chunks) do
@@ -140,6 +141,7 @@ function cells.execute(code, asked)
     native.ask(asked.ask)
     local shown, wrong
     local page = not asked.silent and page_of(code)
+    if page and native.load(code, count) then native.keep(code) end -- for :list
     if not page and code:find "%S" then
         shown, wrong = run_all(code, math.max(count, 1), asked.silent)
     end

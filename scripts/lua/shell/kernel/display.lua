@@ -6,7 +6,9 @@ local require = ...
 local gpush, native, registry = require "gpush", require "kernel.native", require "registry"
 local show, html = require "shell.kernel.show", require "shell.kernel.html"
 local json = gpush.json
-local display = {}
+local display = setmetatable({}, { __help = "What a cell shows before its end. display(value, [id]) \z
+    shows a value now; update_display(value, id) puts another in place of what has that id; \z
+    clear_output([wait]) clears what the cell has shown, with wait only when more is shown." })
 local made = 0 -- displays with a name of ours
 
 -- Sends data by type, {["image/png"] = base64}; again: in place of an earlier one of that id.
@@ -21,17 +23,28 @@ local function data_of(...)
     return shown and shown.data or error(message, 0)
 end
 
+-- The id as text, of what the function of that name was called with; raises in its caller.
+local function text_of(name, id, n)
+    if n == 0 then error(name .. ": expected a value to show", 3) end
+    if type(id) ~= "string" and type(id) ~= "number" then
+        error(("%s: argument 'id': expected a string or a number, got %s"):format(name, type(id)), 3)
+    end
+    return native.utf8(tostring(id))
+end
+
 -- Shows a value now, under an id if update_display is to replace it.
-function display.display(value, id)
+function display.display(...)
+    local value, id = ...
     made = made + 1
-    send(data_of(value), id == nil and ("gpush-%d"):format(made) or native.utf8(tostring(id)),
-        false)
+    id = text_of("display", id == nil and ("gpush-%d"):format(made) or id, select("#", ...))
+    send(data_of(value), id, false)
 end
 
 -- Shows the value in place of what was displayed under that id.
-function display.update_display(value, id)
-    if id == nil then error("update_display: expected the id that display gave", 2) end
-    send(data_of(value), native.utf8(tostring(id)), true)
+function display.update_display(...)
+    local value, id = ...
+    id = text_of("update_display", id, select("#", ...))
+    send(data_of(value), id, true)
 end
 
 -- Clears what the cell has shown so far; wait: only when more is shown.

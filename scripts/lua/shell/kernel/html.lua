@@ -8,11 +8,12 @@ local html = {}
 local marks = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
 local function escaped(s) return (native.utf8(tostring(s)):gsub('[&<>"]', marks)) end
 
+local numbers = { nan = true, inf = true, ["-inf"] = true }
 local function row_of(cells, tag, columns)
     local out = {}
     for i, cell in ipairs(cells) do
         local span = i == #cells and i < columns and (' colspan="%d"'):format(columns - i + 1) or ""
-        local side = cell:find "^%-?[%d.]" and "right" or "left"
+        local side = (cell:find "^%-?[%d.]" or numbers[cell]) and "right" or "left"
         out[i] = ('<%s style="text-align:%s"%s>%s</%s>'):format(tag, side, span, escaped(cell), tag)
     end
     return "<tr>" .. table.concat(out) .. "</tr>"
@@ -111,6 +112,7 @@ local function shown_of(n)
 end
 
 local function number(v)
+    if v ~= v then return "nan" end -- whatever its sign
     if math.type(v) == "float" then return ("%.5g"):format(v) end
     return tostring(v)
 end

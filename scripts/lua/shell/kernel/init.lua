@@ -38,7 +38,7 @@ local function indent(code)
 end
 
 function answer.is_complete_request(content)
-    local code = field(content, "code", "string")
+    local code = native.clean(field(content, "code", "string"))
     local state = native.state(code)
     send("is_complete_reply", { status = state,
         indent = state == "incomplete" and indent(code) or nil })

@@ -416,17 +416,12 @@ static void start_repl(lua_State *L, bool startup) {
 /* Whether the command was `gpush kernel --connection FILE`, which scripts/lua/command/kernel.lua
  * leaves to us: then runs it; *ok: whether it succeeded. */
 static bool run_kernel(lua_State *L, bool *ok) {
-#ifdef GP_WITHOUT_NOTEBOOK
-    (void)L, (void)ok;
-    return false;
-#else
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.kernel") != LUA_TSTRING) return false;
     const char *name = progname;
     progname = NULL; /* as at the prompt */
     *ok = gp_kernel_run(L, lua_tostring(L, -1));
     progname = name;
     return true;
-#endif
 }
 
 /* main in protected mode: argc, argv -> whether it succeeded. */
@@ -484,6 +479,7 @@ static int l_main(lua_State *L) {
 
 int main(int argc, char **argv) {
     gp_shell_begin();
+    gp_kernel_listen(argc, argv);
     lua_State *L = gp_lua_newstate();
     if (!L) {
         lua_writestringerror("%s: cannot create state: not enough memory\n", argv[0]);

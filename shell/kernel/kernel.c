@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bindings/bind.h"
@@ -52,6 +53,12 @@ static int l_serve(lua_State *L) {
     gp_lua_require(L, "shell.kernel");
     lua_call(L, 0, 0);
     return 0;
+}
+
+void gp_kernel_listen(int argc, char **argv) {
+    int i = argc == 6 && !strcmp(argv[1], "--card") ? 3 : 1;
+    if (argc == i + 3 && !strcmp(argv[i], "kernel") && !strcmp(argv[i + 1], "--connection"))
+        gp_kwire_listen(argv[i + 2]);
 }
 
 bool gp_kernel_run(lua_State *L, const char *file) {

@@ -98,6 +98,9 @@ void gp_kqueue_abort(gp_kqueue *q, const char *type);
 
 /* Opens the plug-in and binds the sockets that the connection file names; false with a message. */
 bool gp_kwire_open(const char *file, char *why, size_t size);
+/* At the start of the program: listens at the ports that the connection file names. What is wrong
+ * with it gp_kwire_open says. */
+void gp_kwire_listen(const char *path);
 void gp_kwire_close(void);
 /* One message of the socket without waiting, as frames; 0: none is there; -1: it had too many. */
 int gp_kwire_receive(gp_kchannel channel, gp_kbytes *frame, int most);
@@ -172,7 +175,15 @@ void gp_knative_push(lua_State *L);
 
 /* ---- kernel.c ---- */
 
+#ifdef GP_WITHOUT_NOTEBOOK
+static inline void gp_kernel_listen(int argc, char **argv) { (void)argc, (void)argv; }
+static inline bool gp_kernel_run(lua_State *L, const char *file) { return L && !file; }
+#else
+/* At the start of the program: where this is `gpush kernel --connection FILE`, listens for clients
+ * that do not wait for the kernel. */
+void gp_kernel_listen(int argc, char **argv);
 /* Runs the kernel until a front end or its parent ends it; whether it could start. */
 bool gp_kernel_run(lua_State *L, const char *file);
+#endif
 
 #endif

@@ -1,6 +1,8 @@
 /* The sockets of a kernel, on ports that its connection file names: only the thread of thread.c
- * uses them. A slow reader of what is published holds up the kernel for a while, so that nothing is
- * lost; then it loses messages, and nobody else does. */
+ * uses them. The ports listen from the start of the program on, before libzmq and Lua are there: a
+ * client that connects earlier would try again only 100 to 200 ms later. A slow reader of what is
+ * published holds up the kernel for a while, so that nothing is lost; then it loses messages, and
+ * nobody else does. */
 #include "shell/kernel/kernel.h"
 
 #include <arpa/inet.h>
@@ -10,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "shell/kernel/zmq_table.h"
 #include "tensor/io/own_file.h"
@@ -43,19 +47,47 @@ static bool load(char *why, size_t size) {
     return zmq != NULL;
 }
 
-/* Where to listen; false: not on this machine alone. */
-static bool address(const json_t *file, const char *port, char *out, size_t size) {
+/* Where to listen, and *a, if that is by tcp; false: not on this machine alone. */
+static bool address(const json_t *file, const char *port, char *out, size_t size,
+                    struct sockaddr_in *a) {
     const char *transport = json_string_value(json_object_get(file, "transport"));
     const char *ip = json_string_value(json_object_get(file, "ip"));
     json_int_t n = json_integer_value(json_object_get(file, port));
-    struct in_addr a;
+    *a = (struct sockaddr_in){.sin_family = AF_UNSPEC};
     if (!ip || n < 1 || n > 65535) return false;
     if (transport && !strcmp(transport, "ipc"))
         return snprintf(out, size, "ipc://%s-%d", ip, (int)n) < (int)size;
     if (transport && strcmp(transport, "tcp")) return false;
     if (!strcmp(ip, "localhost")) ip = "127.0.0.1";
-    if (inet_pton(AF_INET, ip, &a) != 1 || ntohl(a.s_addr) >> 24 != 127) return false;
+    if (inet_pton(AF_INET, ip, &a->sin_addr) != 1) return false;
+    if (ntohl(a->sin_addr.s_addr) >> 24 != 127) return false;
+    a->sin_family = AF_INET;
+    a->sin_port = htons((uint16_t)n);
     return snprintf(out, size, "tcp://%s:%d", ip, (int)n) < (int)size;
+}
+
+static int early[GP_K_SOCKETS]; /* descriptors that listen; 0: none */
+
+/* A descriptor that listens there, as libzmq would, or 0. */
+static int listening(const struct sockaddr_in *a) {
+    enum { WAITING = 100 };
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        bind(fd, (const struct sockaddr *)a, sizeof *a) == 0 && listen(fd, WAITING) == 0)
+        return fd;
+    close(fd); /* gp_kwire_open says what is wrong */
+    return 0;
+}
+
+void gp_kwire_listen(const char *path) {
+    char where[300];
+    struct sockaddr_in a;
+    json_t *file = json_load_file(path, 0, NULL);
+    for (int i = 0; i < GP_K_SOCKETS; i++)
+        if (address(file, kinds[i].port, where, sizeof where, &a) && a.sin_family == AF_INET)
+            early[i] = listening(&a);
+    json_decref(file);
 }
 
 static bool set(void *s, int option, int value) {
@@ -65,7 +97,8 @@ static bool set(void *s, int option, int value) {
 static bool bind_one(int i, const json_t *file, char *why, size_t size) {
     char where[300];
     int64_t largest = LARGEST;
-    if (!address(file, kinds[i].port, where, sizeof where)) {
+    struct sockaddr_in a;
+    if (!address(file, kinds[i].port, where, sizeof where, &a)) {
         snprintf(why, size,
                  "the connection file's ip and %s name no port of this machine alone (expected "
                  "127.0.0.1 and 1 to 65535, or ipc)",
@@ -78,6 +111,7 @@ static bool bind_one(int i, const json_t *file, char *why, size_t size) {
               zmq->zmq_setsockopt(s, ZMQ_MAXMSGSIZE, &largest, sizeof largest) == 0;
     if (ok && i == GP_K_IOPUB) ok = set(s, ZMQ_XPUB_VERBOSE, 1);
     if (ok && i != GP_K_IOPUB) ok = set(s, ZMQ_ROUTER_HANDOVER, 1);
+    if (ok && early[i]) ok = set(s, ZMQ_USE_FD, early[i]);
     if (ok && zmq->zmq_bind(s, where) == 0) return true;
     snprintf(why, size, "cannot listen at %s: %s", where, zmq->zmq_strerror(zmq->zmq_errno()));
     return false;

@@ -183,20 +183,20 @@ rows 1 $'> v = 6\nfor i = 1, 2 do\n    v = v * i\nend\nv\nboom()\nv = 7' "a past
 key Enter; until_ has "global 'boom'"; 
 sees $'v = 7\n> for i = 1, 2 do\n    v = v * i\nend\n> v\n12\n> boom()\nstdin[10]:1:' "and runs chunk by chunk"
 key C-l; until_ fresh
-paste $'In [1]: y = {1,\n   ...:      2}\n\nIn [2]: #y + 1\nOut[2]: 3\n'
-rows 1 $'> y = {1,\n     2}\n#y + 1' "so does one of IPython"
-key Enter
-sees $'2}\n> #y + 1\n3\n>' "and runs"
-key C-l; until_ fresh
-paste $'>>> y = {1,\n...      2}\n>>> #y + 1\n3\n>>> "... dots"\n'
-rows 1 $'> y = {1,\n     2}\n#y + 1\n"... dots"' "and one of Python"
-key C-c; key C-l; until_ fresh
 run 'v'
 rows 1 $'> v\n12\n>' "up to the first that fails"
 key Up Up
 rows 3 $'> v = 6\nfor i = 1, 2 do\n    v = v * i\nend\nv\nboom()\nv = 7' "in the history it is one"
 key C-c; until_ has '^C'
 key C-l; until_ fresh
+paste $'In [1]: y = {1,\n   ...:      2}\n\nIn [2]: #y + 1\nOut[2]: 3\n'
+rows 1 $'> y = {1,\n     2}\n#y + 1' "so does one of IPython"
+key Enter
+sees $'2}\n#y + 1\n3\n>' "and runs"
+key C-l; until_ fresh
+paste $'>>> y = {1,\n...      2}\n>>> #y + 1\n3\n>>> "... dots"\n'
+rows 1 $'> y = {1,\n     2}\n#y + 1\n"... dots"' "and one of Python"
+key C-c; key C-l; until_ fresh
 paste $'local v = 6\nv\nv = 7'
 key Enter
 sees 'syntax error near' "a text with local variables is one chunk"
@@ -268,8 +268,10 @@ key C-e; type_ '3'
 rows 2 '> gamma = 33' "and End takes it"
 key C-u
 grey 'ol' 'd = "of another session"' "another session's comes, too"
-key M-f; key M-f
-cursor_at 11,1 "Alt-F takes a word"
+key M-f
+colours $'\e[90m = "of another session"' "Alt-F takes a word, and the rest is in grey again"
+key M-f
+cursor_at 11,1 "which the next one takes"
 type_ 'x'
 rows 2 '> old = "ofx' "what differs is gone"
 key C-u

@@ -1,5 +1,15 @@
 # The requests of a notebook, one by one, beside what jupyter_kernel_test tries.
-from client import Kernel, done, kinds, ok, same, shown
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from jupyter_client import BlockingKernelClient
+from jupyter_client.connect import write_connection_file
+
+from client import GPUSH, PATIENCE, Kernel, done, kinds, ok, same, shown
 
 k = Kernel()
 
@@ -158,4 +168,28 @@ same(k.answer("nosuch_request", {})[0]["status"], "error", "an unknown request")
 same(k.answer("execute_request", {"code": 5})[0]["ename"], "BadRequest", "one that is not what it should be")
 same(shown(k.run("1 + 1")[1]), "2", "and all goes on")
 k.end()
+
+# ---- a client that does not wait ----
+folder = tempfile.mkdtemp()
+path, ports = write_connection_file(os.path.join(folder, "connection.json"), key=b"a key")
+os.mkfifo(os.path.join(folder, "begin"))
+kernel = subprocess.Popen([GPUSH, "kernel", "--connection", path], stdin=subprocess.DEVNULL,
+                          env={**os.environ, "LUA_INIT": f"io.open('{folder}/begin'):read 'a'"})
+deadline, early = time.monotonic() + PATIENCE, False
+while not early and time.monotonic() < deadline:
+    with socket.socket() as s:
+        early = s.connect_ex((ports["ip"], ports["shell_port"])) == 0
+    time.sleep(0 if early else 0.01)
+ok(early, "a kernel listens before its Lua files are read")
+client = BlockingKernelClient(connection_file=path)
+client.load_connection_file()
+client.start_channels()
+about = client.kernel_info()
+with open(os.path.join(folder, "begin"), "w"):
+    pass
+same(client.get_shell_msg(timeout=PATIENCE)["parent_header"]["msg_id"], about, "and answers then what was asked before")
+client.stop_channels()
+kernel.terminate()
+kernel.wait()
+shutil.rmtree(folder)
 done()

@@ -87,6 +87,10 @@ ok(look(":status").startswith("-- cell "), "what runs")
 ok("* cpu" in look(":dev"), "the devices")
 same([look(c).startswith("a cell is running; until it ends,") for c in ("kept", ":quit", "x = 1", "", ":sync x")], [True] * 5,
      "the rest is answered in a sentence")
+same(k.answer("execute_request", {"code": "x = 1"}, header=console)[0]["ename"], "Busy", "and is no cell that succeeded")
+ok(look("?conv2d").startswith("conv2d(x, weight,") and look("zeros?").startswith("zeros("), "but help about gpush's names")
+reply = k.answer("inspect_request", {"code": "conv2d(x", "cursor_pos": 3, "detail_level": 0}, header=console)[0]
+ok(reply["found"] and reply["data"]["text/plain"].startswith("conv2d("), "by inspection, too", reply)
 same(k.answer("kernel_info_request", {}, header=console)[0]["status"], "ok", "what it is")
 same(k.answer("kernel_info_request", {})[0]["status"], "ok", "to a front end that comes now, too")
 m = k.client.get_iopub_msg(timeout=20)

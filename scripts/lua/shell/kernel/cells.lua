@@ -3,7 +3,7 @@
 -- last value is the cell's result, earlier ones are printed.
 local require = ...
 local gpush, shell, native = require "gpush", require "shell", require "kernel.native"
-local show = require "shell.kernel.show"
+local show, places = require "shell.kernel.show", require "shell.kernel.places"
 local json = gpush.json
 local array = { __jsontype = "array" }
 local cells = { inputs = {} }
@@ -111,9 +111,8 @@ end
 
 -- A cell that only asks for help about a name is answered by a page, which front ends show.
 local function page_of(code)
-    local mark, name = code:match "^%s*(%??%??)([%a_][%w_.:]*%??)%s*$"
-    if not name or mark .. name == name:gsub("%?", "") then return nil end
-    local page = shell.page((name:gsub("%?", "")), mark == "??")
+    local name, source = places.question(code)
+    local page = name and shell.page(name, source)
     return page and { source = "page", start = 0, data = { ["text/plain"] = native.utf8(page) } }
 end
 

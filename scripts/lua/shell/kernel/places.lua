@@ -1,6 +1,6 @@
 --!plain
 -- Places in a cell's text: the protocol counts characters, Lua bytes. And the name that the cursor
--- is at.
+-- is at, or that the cell asks about.
 local places = {}
 
 -- The number of characters; bytes that are none count as one each.
@@ -39,6 +39,13 @@ function places.name_at(code, before)
     local name = ending(before .. after)
     name = name and name:gsub("[.:]+$", "") or open_call(before)
     return name ~= "" and name or nil
+end
+
+-- The name that a cell asks help about, ?name or name?, and whether by ?? its source; or nil.
+function places.question(code)
+    local mark, name = code:match "^%s*(%??%??)([%a_][%w_.:]*%??)%s*$"
+    if not name or mark .. name == name:gsub("%?", "") then return nil end
+    return (name:gsub("%?", "")), mark == "??"
 end
 
 return places

@@ -87,6 +87,11 @@ int gp_input_replace(lua_State *L) {
     return 1;
 }
 
+int gp_input_count(lua_State *L) {
+    lua_pushinteger(L, inputs.n);
+    return 1;
+}
+
 const char *gp_input_text(lua_State *L, const char *name) {
     const char *text = NULL;
     if (lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_INPUTS) == LUA_TTABLE) {

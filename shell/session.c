@@ -136,6 +136,7 @@ void gp_shell_push_module(lua_State *L) {
                                       {"status", l_status},
                                       {"session", l_session},
                                       {"input", gp_input_replace},
+                                      {"inputs", gp_input_count},
                                       {"explained", l_explained},
                                       {"history", l_history},
                                       {"crashed", l_crashed},

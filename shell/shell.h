@@ -88,6 +88,8 @@ void gp_input_name_text(lua_State *L, const char *name, const char *text);
 /* input(text) -> name: the text that the running chunk, a command, runs itself; error messages then
  * show its lines. */
 int gp_input_replace(lua_State *L);
+/* inputs() -> the running input's number. */
+int gp_input_count(lua_State *L);
 /* The next input has number n, as a notebook counts its cells. */
 void gp_input_number(int n);
 /* The text of the chunk of that name, which the registry keeps, or NULL. */

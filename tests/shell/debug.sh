@@ -191,6 +191,13 @@ shows $'1  bad.lua:2 in \'inner\'\n       return w:matmul(w) * n\n    w  f32 2x3
 shows $'\n10.0\n2  bad.lua:6\n' "which :debug goes on with"
 shows 'nosuch.lua: No such file or directory' "a file that is not there"
 shows ':run needs a file' "and none"
+got=$(said 'error "first"
+:debug
+:who
+:debug')
+shows $'first\n1  stdin' "the error before :debug"
+hides 'an error 1 inputs ago' "is not said to be old"
+shows $'\nan error 3 inputs ago:\nstdin[1]:1: first' "one that is older is"
 got=$(said 'dbg(nope:sum())
 t = {w = ones(2, 3)}
 dbg(t.nope:sum():item())

@@ -1,12 +1,13 @@
 # A cell that runs: interrupted by message and by signal, asked for input, looked at from a second
 # console.
 import os
+import queue
 import re
 import shutil
 import time
 from html import unescape
 
-from client import Kernel, done, kinds, ok, same, shown
+from client import PATIENCE, Kernel, done, kinds, ok, same, shown
 
 k = Kernel()
 k.run("x = randn(700, 700); s = randn(300, 300, {device = 'sim'}); t = randn(64, 64, {device = 'sim'}); kept = 41")
@@ -37,6 +38,16 @@ if os.environ.get("GPUSH_SAN") == "thread":  # which defers signals in loops wit
 for name, code in cells.items():
     k.interrupts(name, code, dies=name != "a program")
     same(k.text("kept + 1"), "42", f"{name}: the session is whole")
+for _ in range(5):  # a kernel that began after its cell was stopped runs on, until a later wait is
+    about = k.ask("execute_request", {"code": "synchronize()", "allow_stdin": False})
+    try:
+        reply = k.client.get_shell_msg(timeout=2)
+    except queue.Empty:
+        k.interrupt("message")
+        reply = k.client.get_shell_msg(timeout=PATIENCE)
+    k.published(about)
+    if reply["content"]["status"] == "ok":
+        break
 same(k.text("s:sum():item() == s:sum():item()"), "true", "the device goes on working")
 for _ in range(3):
     k.interrupt("message")

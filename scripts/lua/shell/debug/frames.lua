@@ -143,7 +143,7 @@ function frames.keep(thread, raw, message)
     end })
     if frames.evaluating then return nil end
     local all = kept(thread, raw, message)
-    all.streams = native.streams()
+    all.streams, all.input = native.streams(), native.inputs()
     return all
 end
 
@@ -229,6 +229,8 @@ function frames.command(text, compile)
     end
     all.at = at
     if text ~= "" and not tonumber(text) then return evaluate(frame, text, compile) end
+    local ago = native.inputs() - all.input
+    if text == "" and ago > 1 then print(("an error %d inputs ago:"):format(ago)) end
     if text == "" then print((safe(all.message, true))) end
     for i, other in ipairs(all) do
         if text == "" or i == all.at then heading(i, other) end

@@ -372,7 +372,7 @@ int gp_shell_about(lua_State *L) {
     return 2;
 }
 
-/* The error value at index 1 as text: its own, or at the prompt what it holds. */
+/* (table) -> what it holds, as text. */
 static int l_described(lua_State *L) { return gp_shell_delegate(L, "show"); }
 
 /* Pushes the message of the error value at index 1; false: it is whole. */
@@ -383,7 +383,8 @@ static bool push_message(lua_State *L) {
     const char *type = luaL_typename(L, 1);
     lua_pushcfunction(L, l_described);
     lua_pushvalue(L, 1);
-    bool shown = gp_lua_at_prompt && lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1);
+    bool shown = gp_lua_at_prompt && lua_istable(L, 1) && lua_pcall(L, 1, 1, 0) == LUA_OK &&
+                 lua_isstring(L, -1);
     if (shown) lua_pushfstring(L, "(error object is a %s value) %s", type, lua_tostring(L, -1));
     else lua_pushfstring(L, "(error object is a %s value)", type);
     lua_replace(L, 2);

@@ -7,6 +7,7 @@ local gpush, shell, source = require "gpush", require "shell", require "source"
 local registry = require "registry"
 local native = shell.native
 local safe = registry["gpush.safe"]
+local HEAD <const> = "stack traceback:"
 local KEPT, VARARGS = 50, 10 -- frames, the innermost; and values of a function's "..."
 
 local frames = {}
@@ -123,7 +124,7 @@ function part_of(co, raw)
     local part = kept(co, raw, message)
     local about, calls = native.about(co, message)
     part.about = part.about or about
-    part.calls = (part.calls or "stack traceback:") .. calls:sub(#"stack traceback:" + 1)
+    part.calls = (part.calls or HEAD) .. (calls or HEAD):sub(#HEAD + 1) -- nil: its stack is full
     return part
 end
 

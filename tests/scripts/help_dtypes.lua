@@ -67,8 +67,8 @@ end
 local said, untrue = 0, {}
 for name, row in pairs(g.ops(true)) do
     local text = row.dtypes and page(name) or ""
-    for _, claim in ipairs { "Floats only[.:;]", "%(floats only%)", "For floats[.;]", "one float dtype",
-        "must have a float dtype" } do
+    for _, claim in ipairs { "Floats only[.:;]", "%(floats only%)", "For floats[.;]",
+        "one float dtype", "must have a float dtype" } do
         local found = text:match(claim)
         said = said + (found and 1 or 0)
         if found and claims(row.dtypes).i64 then untrue[#untrue + 1] = name .. ": " .. found end

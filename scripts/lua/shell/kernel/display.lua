@@ -6,9 +6,10 @@ local require = ...
 local gpush, native, registry = require "gpush", require "kernel.native", require "registry"
 local show, html = require "shell.kernel.show", require "shell.kernel.html"
 local json = gpush.json
-local display = setmetatable({}, { __help = "What a cell shows before its end. display(value, [id]) \z
-    shows a value now; update_display(value, id) puts another in place of what has that id; \z
-    clear_output([wait]) clears what the cell has shown, with wait only when more is shown." })
+local display = setmetatable({}, { __help = "What a cell shows before its end. \z
+    display(value, [id]) shows a value now; update_display(value, id) puts another in place of \z
+    what has that id; clear_output([wait]) clears what the cell has shown, with wait only when \z
+    more is shown." })
 local made = 0 -- displays with a name of ours
 
 -- Sends data by type, {["image/png"] = base64}; again: in place of an earlier one of that id.
@@ -27,7 +28,8 @@ end
 local function text_of(name, id, n)
     if n == 0 then error(name .. ": expected a value to show", 3) end
     if type(id) ~= "string" and type(id) ~= "number" then
-        error(("%s: argument 'id': expected a string or a number, got %s"):format(name, type(id)), 3)
+        error(("%s: argument 'id': expected a string or a number, got %s"):format(name,
+            type(id)), 3)
     end
     return native.utf8(tostring(id))
 end

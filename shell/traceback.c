@@ -286,24 +286,24 @@ bool gp_shell_add_kind(lua_State *L, const char *file) {
 
 /* Where an error was raised: a state, L itself or a coroutine that has failed, its level there, and
  * the text of the line, if that is known. */
-typedef struct gp_origin {
+typedef struct gp_raised {
     lua_State *at;
     lua_Debug ar;
     char text[LINE];
     bool user, known; /* whether a frame is the user's, and its line */
-} gp_origin;
+} gp_raised;
 
 /* value(name) in the frame that upvalue 1 has. */
 static int l_named(lua_State *L) {
-    gp_origin *spot = lua_touserdata(L, lua_upvalueindex(1));
+    gp_raised *spot = lua_touserdata(L, lua_upvalueindex(1));
     push_named(spot->at, &spot->ar, luaL_checkstring(L, 1));
     if (spot->at != L) lua_xmove(spot->at, L, 1);
     return 1;
 }
 
-/* (message, gp_origin) -> a suggestion, or nil. */
+/* (message, gp_raised) -> a suggestion, or nil. */
 static int l_hint(lua_State *L) {
-    gp_origin *spot = lua_touserdata(L, 2);
+    gp_raised *spot = lua_touserdata(L, 2);
     gp_shell_push_module(L);
     lua_getfield(L, -1, "hint");
     lua_pushvalue(L, 1);
@@ -316,7 +316,7 @@ static int l_hint(lua_State *L) {
 }
 
 /* Pushes the hint; nil, or an error's message, where there is none. */
-static const char *push_hint(lua_State *L, const char *msg, gp_origin *spot) {
+static const char *push_hint(lua_State *L, const char *msg, gp_raised *spot) {
     lua_pushcfunction(L, l_hint);
     lua_pushstring(L, msg);
     lua_pushlightuserdata(L, spot);
@@ -329,7 +329,7 @@ static const char *push_hint(lua_State *L, const char *msg, gp_origin *spot) {
  * it, and a suggestion. Off a terminal, an error without tensors reads as in lua(1). Returns
  * whether the line is there. */
 static bool push_about(lua_State *L, lua_State *at, int first, const char *msg) {
-    gp_origin spot = {.at = at};
+    gp_raised spot = {.at = at};
     spot.user = find_frame(at, first, msg, &spot.ar);
     spot.known = spot.user && source_line(at, &spot.ar, spot.text);
     const char *hint = spot.user ? push_hint(L, msg, &spot) : lua_pushliteral(L, "");

@@ -142,8 +142,8 @@ end
 local function bytes(t)
     local least, most = t:min():item(), t:max():item()
     if least < -1 / 255 or most > 1 + 1 / 255 then
-        io.stderr:write(("imshow: values from %.3g to %.3g were cut to 0 and 1; heatmap(t) scales a \z
-            matrix\n"):format(least, most))
+        io.stderr:write(("imshow: values from %.3g to %.3g were cut to 0 and 1; \z
+            heatmap(t) scales a matrix\n"):format(least, most))
     end
     return (t * 255 + 0.5):floor():nan_to_num(0, 255, 0):clamp(0, 255):to "u8"
 end

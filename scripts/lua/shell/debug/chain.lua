@@ -47,7 +47,8 @@ local function compiled(text, steps, compile)
     if #steps == 1 then return { compile(text, "dbg") } end
     local out, name, lines = {}, native.input(text), ""
     local function chunk(body)
-        return assert(load(lines .. "local gpush_line_ <close> = nil return " .. body .. "\n", name))
+        local text = "local gpush_line_ <close> = nil return " .. body
+        return assert(load(lines .. text .. "\n", name))
     end
     for i, step in ipairs(steps) do
         local before = i > 1 and BEFORE or ""

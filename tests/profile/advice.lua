@@ -351,6 +351,7 @@ t.is(missing, {}, "every row of advice.def has a case")
 
 -- Calls of waits in the sources that no line above provokes, and why.
 local unheard = { ["copy/batch"] = "memory of the host that a queued copy fills: 'arrival'",
+    ["copy/kernel"] = "of a card, once: a module's variables",
     ["alloc/free"] = "a dead tensor of a full device", ["join/wait"] = "as every join",
     ["item/prod"] = "on the cpu only, where it is no wait", ["explicit/timeit"] = "never listed",
     ["explicit/wait_event"] = "between a device and the host's stream",

@@ -166,7 +166,7 @@ local habits = {
         '-- nothing here means the same with these arguments: help "pad"' },
     -- Julia's
     { "sum(x, dims=1)", "sum(x, {dim = 1, keepdim = true})" },
-    { "x[2:end]", [==[-- the last index is -1, and indices count from 1: x[-1], x["2:-1"]]==] },
+    { "x[2:end]", 'x["2:-1"]' },
     { "q = torch.utils.data.DataLoader(ds, batch_size=4, shuffle=True)",
         "q = data.Loader{ds, batch = 4, shuffle = true}" },
     { "q = torch.optim.SGD(model.parameters(), lr=0.1)",

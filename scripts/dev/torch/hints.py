@@ -25,6 +25,7 @@ idx, lab, one = torch.tensor([0, 2]), torch.tensor([0, 2, 1]), torch.tensor([2.5
 n, k, i, j, e, neg, zero, flag, blank, s, name = 3, 2, 1, 2, 2.5, -1, 0, True, "", "a b", "net"
 xs, ys, d, lr, ts = [1, 2, 3], [4, 5, 6], {"k": 1}, 0.1, [torch.tensor(1.), torch.tensor(2.)]
 rows, words, lists = [[1, 2], [3, 4]], ["b", "aa", "ccc"], {"a": [1, 2, 3]}
+recs = [{"name": "ab", "v": 3}, {"name": "c", "v": 1}]
 ds = TensorDataset(x, v)
 loader = DataLoader(ds, batch_size=2)
 tqdm = iter

@@ -128,6 +128,11 @@ function functions.range(args)
         step)
 end
 functions.set = looped("set", {})
+function functions.divmod(args)
+    if #args ~= 2 then return nil end
+    local a, b = table.unpack(args)
+    return emit { "list", { "binary", "//", a, b }, { "binary", "%", a, b } }
+end
 function functions.filter(args)
     local f = args[1]
     local lambda = f[1] == "lambda" and #f[2] == 1 and not f[2][1].star
@@ -210,6 +215,9 @@ local function reduced_by(name)
             and kind(f) ~= "table" and (f[2] == "abs2" or elsewhere.ops()[f[2]]))
         if not op or not of or of[1] == "named" or kind(of) == "number" then return nil end
         local each = { "call", f[1] == "lambda" and { "paren", f } or f, { of } }
+        if kind(of) == "table" then -- a list of numbers
+            each[3][1] = { "raw", translate.made_tensor(of, "i64"), kind = "tensor" }
+        end
         if own ~= name and #args == 2 then return emit(each, 14) .. (":%s()"):format(own) end
         return emit { "call", { "name", name }, { each, table.unpack(args, 3) } }
     end

@@ -5,10 +5,12 @@
 local require = ...
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, note = translate.expression, translate.kind, translate.path, translate.note
+local counts = {} -- operators.lua adds open_label, which asks of tensors
 local counted, origin, known = translate.counted, translate.origin, require "shell.known"
 
 local DIMS <const> = "dims count from 1"
 local FLAT <const> = "without an axis it is of all elements in a row: give it x:flatten()"
+local OPEN <const> = "indices count from 1: a tensor of labels that count from 0 needs + 1"
 local COUNT <const> = "indices count from 1, and a range includes its end"
 
 local function literal(node)
@@ -119,7 +121,9 @@ local function plus(node, n)
     local right = node[1] == "binary" and (node[2] == "+" or node[2] == "-") and literal(node[4])
     if right then return plus(node[3], n + (node[2] == "-" and -right or right)) end
     local one = node[1] == "name" and translate.of_loop(node[2]) == "one"
-    if one or is_index(node) then n = n - 1 end
+    local open = not one and not is_index(node) and counts.open_label(node)
+    if open then note(OPEN, true) end
+    if one or open or is_index(node) then n = n - 1 end
     local text = one and node[2] or emit(node, 9)
     if n == 0 then return text, 9 end
     return ("%s %s %d"):format(text, n < 0 and "-" or "+", math.abs(n)), 9
@@ -185,7 +189,13 @@ end
 
 -- The place in a list, or along a dim, of the length, for Python's, which counts from the end where
 -- it is negative.
-local function place(length, node)
+local place
+function place(length, node)
+    if node[1] == "paren" and node[2][1] == "choice" then return place(length, node[2]) end
+    if node[1] == "choice" then
+        return emit { "choice", { "raw", (place(length, node[2])), kind = "number" }, node[3],
+            { "raw", (place(length, node[4])), kind = "number" } }
+    end
     if may_wrap(node) then return ("(%s) %% %s + 1"):format(plus(node, 0), length) end
     if not from_end(node) then return (position(node)) end
     return (plus(after({ "raw", length }, node), 1))
@@ -354,7 +364,9 @@ local function shifted(node)
     return (position(node))
 end
 
-return { COUNT = COUNT, DIMS = DIMS, FLAT = FLAT, literal = literal, plus = plus,
-    from_end = from_end, position = position,
-    place = place, after = after, may_wrap = may_wrap,
-    dims = dims, raised = raised, stop = stop, shifted = shifted }
+counts.COUNT, counts.DIMS, counts.FLAT, counts.OPEN = COUNT, DIMS, FLAT, OPEN
+counts.literal, counts.plus, counts.from_end, counts.position = literal, plus, from_end, position
+counts.place, counts.after, counts.may_wrap, counts.dims = place, after, may_wrap, dims
+counts.raised, counts.stop, counts.shifted = raised, stop, shifted
+
+return counts

@@ -122,7 +122,7 @@ end
 
 -- ---- reading the table ----
 
-local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table",
+local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table", L2 = "table",
     N = "number", N2 = "number",
     N3 = "number", V = "tensor" }
 elsewhere.forms = {}

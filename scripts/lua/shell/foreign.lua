@@ -254,7 +254,7 @@ end
 local function said(message, line, before)
     local dotted = message:find "function arguments expected" and with_dots(line)
     if dotted then return dotted end
-    if message:find "'<\\%d+>'$" then
+    if message:find "'<\\%d+>'$" and not line:find "÷" then
         local found = beyond_ascii((mask(line):gsub("\2%d+\3", "")))
         if found then return comment(found) end
     end

@@ -199,7 +199,7 @@ end
 
 -- Whether the line has an index 0, or calls what only Python has: list(d.values()).
 local function evident(line)
-    if line:find "%[0[%],]" then return true end
+    if line:find "%[0[%],]" or line:find "%f[%w_]%w+%.index%(" then return true end
     for word in line:gmatch "%f[%w_.:]([%a_]+)%(" do
         if elsewhere().builtins[word] and rawget(_G, word) == nil then return true end
     end

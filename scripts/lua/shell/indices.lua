@@ -82,6 +82,8 @@ local function index_part(node, length)
 end
 
 local function reversing(node)
+    local julia = translate.is_julia() and node[1] == "range" and node[4]
+    if julia then return (literal(node[3]) or 1) < 0 end -- last:step:first
     return node[1] == "range" and node[4] and (literal(node[4]) or 1) < 0
 end
 
@@ -91,7 +93,9 @@ local function flipped(base, items)
     for _, item in ipairs(items) do
         at = at + 1
         if reversing(item) then
-            if item[2] or item[3] or literal(item[4]) ~= -1 then
+            local whole = translate.is_julia() and literal(item[3]) == -1 and literal(item[4]) == 1
+                and literal(last_index(item[2])) == -1
+            if not whole and (item[2] or item[3] or literal(item[4]) ~= -1) then
                 say "a negative step: x:flip(dim), and a range of it"
             end
             out[#out + 1] = at
@@ -106,6 +110,10 @@ end
 local function of_tensor(base, items)
     for _, item in ipairs(items) do if reversing(item) then return flipped(base, items) end end
     local texts, list, plain, ranges = {}, {}, true, false
+    local of = items[1][1] == "range" and base:find "^[%a_][%w_]*$" and translate.of_loop(base)
+    if of == "unknown" then
+        note("of a tensor: of a list {table.unpack(t, 2)}, of a text s:sub(2)", true)
+    end
     local before = true -- whether each index before has a dim of its own
     for i, item in ipairs(items) do
         local length = before and (i == 1 and "#" .. base or ("%s:size(%d)"):format(base, i))
@@ -158,7 +166,8 @@ local function range_of_list(base, item)
     end
     if step ~= "" then
         local back = reversing(item)
-        if back and (a or b) then say "a range of a list backwards: a loop" end
+        local whole = translate.is_julia() and a and literal(a) == -1 and b and literal(b) == 1
+        if back and (a or b) and not whole then say "a range of a list backwards: a loop" end
         local t = translate.unused "t"
         local from = a and bound("#" .. t, a, 1) or "1"
         if a and from_end(a) then from = ("math.max(%s, 1)"):format(from) end
@@ -198,6 +207,7 @@ local function of_list(base, item, shape, array, list)
         item.of = list
         return range_of_list(base, item)
     end
+    if translate.is_julia() then item = last_index(item) end
     if kind(item) == "boolean" or kind(item) == "tensor" and translate.is_mask(item) then
         return by_condition(base, item, list)
     end
@@ -209,8 +219,9 @@ local function of_list(base, item, shape, array, list)
         end
         return ("%s[(%s):item()]"):format(base, (translate.beside_index(item)))
     end
+    if translate.counted() and not translate.is_julia() then note(COUNT) end
     if kind(item) ~= "number" or shape then return ("%s[%s]"):format(base, (position(item))) end
-    if not counts.from_end(item) and not counts.may_wrap(item) then
+    if not counts.from_end(item) and not counts.may_wrap(item) and item[1] ~= "choice" then
         return ("%s[%s]"):format(base, counts.place("#" .. base, item))
     end
     return read_often(base, function(t)
@@ -313,6 +324,9 @@ function translate.write.index(node)
         local v = node[2][1] == "name" and translate.value(node[2][2])
         local array = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
         if require "shell.loops".is_dict(node[2]) then
+            local first = (known.entries(node[2]) or {})[1]
+            local truth = first and first[1][1] == "constant" -- {True: 1, False: 2}[n > 2]
+            if truth then return ("%s[%s]"):format(base, (emit(item))) end
             return ("%s[%s]"):format(base, (emit(translate.from_zero(item))))
         end
         if k == "table" or last then return of_list(base, item, shape, array, node[2]) end

@@ -90,6 +90,8 @@ known.member = member
 -- The value of the session that a variable, a field of it, or a member by a number or a text has;
 -- nil of any other expression.
 function known.value(node)
+    local of = bare(node)
+    if of ~= node then return known.value(of) end
     local k = node[1]
     if k == "paren" then return known.value(node[2]) end
     if k == "name" or k == "field" then

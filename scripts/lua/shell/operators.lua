@@ -6,7 +6,8 @@ local gpush = require "gpush"
 local translate, elsewhere = require "shell.translate", require "shell.elsewhere"
 local emit, kind, path, note, say = translate.expression, translate.kind, translate.path,
     translate.note, translate.say
-local literal, shifted = require "shell.counts".literal, require "shell.counts".shifted
+local counts, known = require "shell.counts", require "shell.known"
+local literal, shifted = counts.literal, counts.shifted
 local value_of, is_index = translate.value, translate.is_index
 local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
 
@@ -137,6 +138,18 @@ end
 
 translate.is_mask = is_mask
 
+-- Julia's and others' quotient, which is cut toward 0.
+local function quotient(a, b)
+    if kind(a) == "tensor" or kind(b) == "tensor" then
+        return ('div(%s, %s, {rounding_mode = "trunc"})'):format(emit(a), (emit(b)))
+    end
+    local x, y = known.number(a), known.number(b)
+    if x and y and x >= 0 and y > 0 then
+        return ("%s // %s"):format(emit(a, 10), emit(b, 11)), 10
+    end
+    return ("math.tointeger((math.modf(%s / %s)))"):format(emit(a, 10), emit(b, 11))
+end
+
 function write.binary(node)
     local op, left, right = node[2], node[3], node[4]
     local a, b = kind(left), kind(right)
@@ -157,6 +170,15 @@ function write.binary(node)
         return ("%s %s %s"):format(emit(left, 8), mark, emit(right, 8)), mark == "&" and 6 or 4
     end
     if op == "%" and a == "string" then return percent(node) end
+    if op == "÷" then return quotient(left, right) end
+    if translate.is_julia() and (a == "table" or b == "table") and arithmetic[op == "+" and "-"
+        or op == "*" and "/" or op] then -- its arrays
+        local function array(e)
+            local made = kind(e) == "table" and translate.made_tensor(e, "i64")
+            return made and { "raw", made, kind = "tensor" } or e
+        end
+        return write.binary { "binary", op, array(left), array(right) }
+    end
     local pairs_of, binds = require "shell.complex".binary(op, left, right)
     if pairs_of then return pairs_of, binds end
     if op == "*" and a == "table" then return repeated(left, right) end
@@ -219,13 +241,19 @@ local function member(value, holder, negated)
     if kind(h) == "string" then
         return ("%s:find(%s, 1, true) %s nil"):format(emit(h, 14), (emit(value)), op), 3
     end
-    local known = h[1] == "name" and value_of(h[2])
-    local dict = type(known) == "table" and known[1] == nil and next(known) ~= nil
+    local held = h[1] == "name" and value_of(h[2])
+    local dict = type(held) == "table" and held[1] == nil and next(held) ~= nil
     if kind(h) == "tensor" then return ("(%s == %s):any()"):format(emit(h, 4), emit(value, 4)) end
-    local list = type(known) == "table" and known[1] ~= nil
-    if list or not dict and kind(value) == "number" then
-        return ("%s(function() for _, v in ipairs(%s) do if v == %s then return true end end \z
-            return false end)()"):format(negated and "not " or "", emit(h), emit(value, 4)), 11
+    local list = type(held) == "table" and held[1] ~= nil
+        or h[1] ~= "name" and kind(h) == "table" and not require "shell.loops".is_dict(h)
+    if kind(value) ~= "number" and h[1] == "name" and translate.of_loop(h[2]) == "unknown" then
+        say 't:find("a", 1, true) ~= nil of a text, t.a ~= nil of names, a loop through a list'
+    end
+    if list or not dict and (kind(value) == "number" or kind(value) == "table") then
+        local alike = kind(value) == "table" and "json.encode(v) == json.encode(%s)" or "v == %s"
+        return ("%s(function() for _, v in ipairs(%s) do if %s then return true end end \z
+            return false end)()"):format(negated and "not " or "", emit(h),
+            alike:format((emit(value, 4)))), 11
     end
     return ("%s[%s] %s nil"):format(emit(h, 14), (emit(value)), op), 3
 end
@@ -251,7 +279,7 @@ local function beside_index(node)
     if kind(node) == "number" or text ~= emit(node) then return text, 9 end
     local zero, negative = counts_from_zero(node)
     if not zero then
-        note("indices count from 1: a tensor of labels that count from 0 needs + 1", true)
+        note(counts.OPEN, true)
         return emit(node, 4)
     end
     note("indices count from 1, this tensor from 0", true)
@@ -259,6 +287,26 @@ local function beside_index(node)
     return emit(node, 9) .. " + 1"
 end
 translate.beside_index = beside_index
+
+-- What counts labels or indices in a variable that an earlier line set: not known from where.
+local function label(node)
+    if node[1] == "paren" or node[1] == "index" then return label(node[2]) end
+    local f = node[1] == "call" and node[2]
+    if f then
+        local of = f[1] == "field" and f[2] or (f[2] == "int" or f[2] == "list") and node[3][1]
+        return of and label(of) or nil
+    end
+    local v = node[1] == "name" and value_of(node[2])
+    return gpush.is_tensor(v) and v.dtype:find "^[iu]%d" and node or nil
+end
+
+-- Whether the number is such a tensor's, which holds no 0, by which it would count from there.
+function counts.open_label(node)
+    if translate.counted() then return false end
+    local of = node[1] == "name" and translate.of_loop(node[2]) == "labels"
+    local root = of or label(node)
+    return root ~= nil and (of or not counts_from_zero(root))
+end
 
 local function compared(a, op, b)
     if op == "in" or op == "not in" then return member(a, b, op == "not in") end
@@ -276,6 +324,8 @@ local function compared(a, op, b)
     if is_index(a) or is_index(b) then
         return ("%s %s %s"):format(beside_index(a), op, beside_index(b)), 3
     end
+    local number = kind(a) == "tensor" and b[1] == "name" and translate.of_loop(b[2])
+    if number and counts.open_label(a) then note(counts.OPEN, true) end
     local lists = kind(a) == "table" and kind(b) == "table" and (op == "==" or op == "~=")
     local function size(e) -- tuple(x.shape) is x.shape
         local of = e[1] == "call" and (path(e[2]) == "list" or path(e[2]) == "tuple") and e[3][1]

@@ -9,7 +9,13 @@
 -- behind --. A row of torch.f is that of a tensor's methods f and, in place, f_. What needs no row:
 -- ops, whose signatures say which argument is a dim, and layers.
 return [==[
+length(V) = V:numel()
 len|length(X) = #X
+maximum(V) = V:max()
+minimum(V) = V:min()
+permutedims(X) = X.T
+permutedims(X, L) = X:permute(L)
+cat(X, Y, DIMS) = cat({X, Y}, DIMS)
 str(L) = json.encode(L)
 repr(S) = "'" .. S .. "'"
 int(BOOL) = BOOL and 1 or 0
@@ -71,7 +77,7 @@ zip(X, Y) = (function() local t = {} for i = 1, math.min(#X, #Y) do t[i] = {X[i]
 hasattr(X, S) = X[S] ~= nil
 getattr(X, S) = X[S]
 setattr(X, S, Y) = X[S] = Y
-callable(X) = type(X) == "function"
+callable(X) = (type(X) == "function" or nn.is_module(X))
 str|repr(X) = tostring(X)
 id(X) = ("%p"):format(X)
 dir|vars(X) = help(X)
@@ -124,6 +130,8 @@ println|disp(X) = print(X)
     end)(L) -- equal ones keep their order
 .copy(L) = (function() local t = {} for k, v in pairs(L) do t[k] = v end return t end)()
 .setdefault(X, K, Y) = (function() if X[K] == nil then X[K] = Y end return X[K] end)()
+.index(L, L2) = (function() for i, v in ipairs(L) do if json.encode(v) == json.encode(L2) then
+    return i - 1 end end end)()
 .index(L, X) = (function() for i, v in ipairs(L) do if v == X then return i - 1 end end end)()
 .count(L, X) = (function() local n = 0 for _, v in ipairs(L) do if v == X then n = n + 1 end end
     return n end)()
@@ -280,6 +288,9 @@ tqdm(X) = progress(X)
 .key_averages(X) = X:key_averages()
 np.array|tf.constant(X) = tensor(X)
 torch.tensor|np.array(X, DTYPE) = tensor(X, {dtype = DTYPE})
+.fill(X, Y) = X:fill_(Y)
+np.size(X, AXIS) = X:size(AXIS)
+np.append(X, L) = cat({X:flatten(), tensor(L)})
 np.dot(X, Y) = matmul(X, Y)
 np.max|np.amax(X, AXIS?, **) = amax(X, AXIS?, **)
 np.min|np.amin(X, AXIS?, **) = amin(X, AXIS?, **)
@@ -351,7 +362,6 @@ np.ptp(X) = X:max() - X:min()
 np.clip(N, A_MIN, A_MAX) = math.max(A_MIN, math.min(N, A_MAX))
 np.clip(X, A_MIN, A_MAX) = clamp(X, A_MIN, A_MAX)
 np.clip(X, MIN, MAX) = clamp(X, MIN, MAX)
-np.mod(X, Y) = X % Y
 np.flip(X, AXIS) = flip(X, AXIS)
 np.flip(X) = (function(t) for i = 1, t.ndim do t = t:flip(i) end return t end)(X)
 np.average(X) = X:mean()
@@ -475,7 +485,6 @@ torch.autocast|torch.amp.autocast(DEVICE_TYPE, DTYPE) = autocast(DTYPE)
 torch.autocast|torch.amp.autocast(DEVICE_TYPE, DTYPE, ENABLED) = autocast{dtype = DTYPE,
     enabled = ENABLED}
 dist.init_process_group(X?, **) = dist.init()
-
 torch.cuda.synchronize(DEVICE?) = synchronize(DEVICE?)
 sys.exit(X?) = os.exit(X?)
 torch.Tensor|torch.FloatTensor(L) = tensor(L, {dtype = "f32"})
@@ -487,5 +496,4 @@ tf.reduce_sum(X) = sum(X)
 tf.reduce_mean(X) = mean(X)
 jax.grad|torch.func.grad(F) = function(x) x = x:detach():requires_grad_() return grad(F(x), x) end
 jax.jit(F) = fuse(F)
-
 ]==]

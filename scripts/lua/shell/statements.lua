@@ -52,6 +52,9 @@ local function setting(node, value)
     if node[1] == "index" and kind(node[2]) == "table" and node[3][1][1] == "range" then
         say "a part of a list is set by a loop"
     end
+    if node[1] == "index" and kind(node[2]) == "tensor" and kind(value) == "table" then
+        return ("%s = tensor(%s)"):format(emit(node), (emit(value)))
+    end
     if node[1] ~= "field" then return nil end
     local name = (path(node) or ""):match "^torch%.backends%.(.*)$"
     if name then
@@ -126,6 +129,9 @@ local function tell_all(list, values)
             translate.tell(t[2], v, (second or each and kind(of) == "tensor") and "tensor"
                 or v and (is_complex(v) and "complex" or kind(v)),
                 second or each or v and translate.is_index(v))
+        elseif t[1] == "star" and t[2][1] == "name" then -- of a list: what else it holds
+            local rest = { "index", values[1], { { "range", { "number", tostring(k - 1) } } } }
+            translate.tell(t[2][2], rest, "table", translate.is_index(values[1]))
         elseif t[1] == "index" or t[1] == "field" then known.changed(t[2]) end
     end
 end

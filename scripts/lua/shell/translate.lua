@@ -9,6 +9,7 @@ local elsewhere = require "shell.elsewhere"
 local translate = {}
 
 local scope, notes -- of the line that is being translated
+local samples      -- values of loops' variables, where one is known
 local loops        -- variables of its loops: what they are; a number: the first of them; "one":
                    -- numbers from 1 that count from 0 there
 local told, made   -- kinds of the variables that the line sets, and their expressions
@@ -60,6 +61,7 @@ function translate.with(outer, f, ...)
     end
     elsewhere.renew()
     scope, notes, loops, told, made, of_one = outer, {}, {}, {}, {}, {}
+    samples = {}
     local result = table.pack(pcall(f, ...))
     if not result[1] then
         if type(result[2]) == "table" then return nil, { result[2].say }, result[2].code end
@@ -91,11 +93,14 @@ end
 -- From here on the variable holds the value of the expression, nil if not known, of the kind; one:
 -- its numbers count from 1 here.
 function translate.tell(name, node, of, one)
-    told[name], made[name], of_one[name] = of or "unknown", node, one or nil
-    for other, expression in next, made do -- one that reads it has another value from here on
-        local dict = require "shell.loops".is_dict(expression) and { "table", { "key" } }
-        if reads(expression, name) then made[other] = dict or nil end
+    local function left(expression) -- where it reads the variable, whether it is a dict
+        if not expression or not reads(expression, name) then return expression end
+        return require "shell.loops".is_dict(expression) and { "table", { "key" } } or nil
     end
+    node = left(node)
+    told[name], made[name], of_one[name] = of or "unknown", nil, one or nil
+    for other, expression in next, made do made[other] = left(expression) end
+    made[name] = node
 end
 
 -- What the line sets the variable to; any other expression as it is.
@@ -119,13 +124,23 @@ function translate.layer(node)
     return node[1] == "call" and translate.path(node[2]) or ""
 end
 
--- Calls f while the names stand for the variables of a loop.
-function translate.looping(names, counts, f)
-    local before = {}
-    for _, n in ipairs(names) do before[n], loops[n] = loops[n] or false, counts end
+-- Calls f while the names stand for the variables of a loop, of which the sample is a value.
+function translate.looping(names, counts, f, sample)
+    local before, known = {}, {}
+    for _, n in ipairs(names) do
+        before[n], known[n], loops[n], samples[n] = loops[n] or false, samples[n], counts, sample
+    end
     local result = f()
-    for n, old in next, before do loops[n] = old or nil end
+    for n, old in next, before do loops[n], samples[n] = old or nil, known[n] end
     return result
+end
+
+-- A value of a loop's variable, or of a member of it.
+function translate.sample(node)
+    if node[1] == "name" then return samples[node[2]] end
+    local key = node[1] == "index" and node[3][1]
+    local of = key and key[1] == "string" and translate.sample(node[2])
+    return type(of) == "table" and of[key[2]] or nil
 end
 
 -- ---- what a value is ----
@@ -158,6 +173,7 @@ local function call_kind(node)
         return tensor and "tensor" or "number"
     end
     if name == "str" then return "string" end
+    if name == "bool" then return "boolean" end
     if name == "next" and require "shell.loops.batches".next(node) then return "table" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
         or name == "sorted" or name == "range" or name == "map" or name == "filter"
@@ -169,7 +185,7 @@ local function call_kind(node)
     if own == "any" or own == "all" then return "boolean" end
     if own == "max" or own == "min" or own == "sum" then
         local of = require "shell.loops".element(first)
-        local one = of == "values" or math.type(of) or first[1] ~= "comprehension"
+        local one = of == "values" or of == "labels" or math.type(of) or first[1] ~= "comprehension"
             and node[3][2] and kind(first) == "number"
         local each = own ~= "sum" and (of == "table" or of == "string") and of
         return one and "number" or each or nil
@@ -183,6 +199,7 @@ local function call_kind(node)
     if f[1] == "method" or f[1] == "field" then
         if of_number[last] or last == "size" and #node[3] > 0 then return "number" end
         if last == "copy" and kind(f[2]) == "table" then return "table" end
+        if (last == "index" or last == "count") and kind(f[2]) == "table" then return "number" end
         if last == "tolist" or last == "split" or last == "chunk" then return "table" end
         if kind(f[2]) == "string" then
             return last:find "^is" and "boolean" or last:find "swith$" and "boolean"
@@ -203,9 +220,9 @@ function kinds.constant(node) return node[2] == "nil" and "nil" or "boolean" end
 function kinds.name(node)
     local of = loops[node[2]] or told[node[2]]
     if not of then return scope.kind(node[2]) end
-    if math.type(of) or of == "one" or of == "values" then return "number" end
+    if math.type(of) or of == "one" or of == "values" or of == "labels" then return "number" end
     if of == "indices" then return "tensor" end
-    if of == "tensors" then return "table" end
+    if of == "tensors" or of == "dict" then return "table" end
     return of ~= "unknown" and of or nil
 end
 function kinds.paren(node) return kind(node[2]) end
@@ -216,11 +233,16 @@ function kinds.compare(node)
     return "boolean"
 end
 kinds["not"] = function() return "boolean" end
+function kinds.choice(node)
+    local k = kind(node[2])
+    return k == kind(node[4]) and k or nil
+end
 function kinds.unary(node) return node[2] == "#" and "number" or kind(node[3]) end
 function kinds.binary(node)
     local op, a, b = node[2], kind(node[3]), kind(node[4])
     if op == ".." then return "string" end
     if op == "or" or op == "and" then return a == b and a or nil end
+    if scope.julia and (a == "table" or b == "table") then return "tensor" end -- arrays
     if a == "tensor" or b == "tensor" or op == "@" then return "tensor" end
     return (a == "string" or b == "string" and op == "+") and "string"
         or op == "*" and (a == "table" or b == "table") and "table"
@@ -251,9 +273,11 @@ function kinds.index(node)
     local member = known.member(node)
     if member then return kind(member) end
     local v = known.value(node)
+    if v == nil then v = translate.sample(node) end
     if v ~= nil then return gpush.is_tensor(v) and "tensor" or type(v) end
     local of = k == "table" and not part and require "shell.loops".element(node[2])
-    if of == "values" or math.type(of) then return "number" end
+    if of == "values" or of == "labels" or math.type(of) then return "number" end
+    if of == "dict" then return "table" end
     if of == "string" or of == "table" or of == "tensor" then return of end
     return (k == "tensor" or k == "string" or part) and k or nil
 end
@@ -301,7 +325,9 @@ function write.paren(node)
 end
 function write.span(node) return ("arange(%s, %s)"):format(emit(node[2]), (emit(node[3]))) end
 function write.ellipsis() return "..." end
-function write.star(node) return ("table.unpack(%s)"):format((emit(node[2]))) end
+function write.star(node)
+    return ("table.unpack(%s)"):format((emit(translate.sequences { node[2] }[1])))
+end
 write.options = function(node) return emit(node[2]) end
 function write.walrus(node)
     local value = emit(node[3])
@@ -323,8 +349,9 @@ function write.list(node)
     local t = translate.unused "t"
     for i = 2, #node do -- [*a, 4]
         local v = node[i]
-        out[i - 1] = v[1] == "star" and ("table.move(%s, 1, #%s, #%s + 1, %s)"):format(emit(v[2]),
-            emit(v[2], 14), t, t) or ("%s[#%s + 1] = %s"):format(t, t, emit(v))
+        local of = v[1] == "star" and translate.sequences { v[2] }[1]
+        out[i - 1] = of and ("table.move(%s, 1, #%s, #%s + 1, %s)"):format(emit(of),
+            emit(of, 14), t, t) or ("%s[#%s + 1] = %s"):format(t, t, emit(v))
     end
     return built(table.concat(out, " "))
 end

@@ -126,6 +126,7 @@ function method_call(node)
         for i = 2, #args[1] do out[i - 1] = method_form(object, name, { args[1][i] }) end
         return table.concat(out, " or "), #out > 1 and 1 or 3
     end
+    if name == "transpose" and #args > 2 then name = "permute" end -- NumPy's
     local text, level = method_form(object, name, args)
     if text then return text, level end
     if elsewhere.indices(name) == 1 then note(counts.COUNT) end
@@ -220,7 +221,8 @@ function named_call(node, full)
     if elsewhere.indices(last) == 1 then note(counts.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and (value_of(full) == nil
-        and (elsewhere.name(full) or ""):match "^data%..*" or full)
+        and ((elsewhere.name(full) or ""):match "^data%..*"
+        or gpush[full] == nil and rawget(gpush.linalg, full) and "linalg." .. full) or full)
     if not name and methods[last] and args[1] then -- torch.exp_(x)
         return call(emit(args[1], 14) .. ":" .. last, arguments({ table.unpack(args, 2) },
             parameters(last:gsub("_$", ""), true)))

@@ -60,10 +60,15 @@ local function used(tree, name)
     return n
 end
 
--- Names for the values of a batch.
-local function letters(n)
-    local out = {}
-    for k = 1, n do out[k] = translate.unused(string.char(96 + k)) end
+-- Names for the values of a batch, none of them one of the loop's own.
+local function letters(n, ...)
+    local out, taken, code = {}, {}, 96
+    for _, name in ipairs { ... } do taken[name] = true end
+    while #out < n do
+        code = code + 1
+        local name = translate.unused(string.char(code))
+        if not taken[name] then out[#out + 1] = name end
+    end
     return table.concat(out, ", ")
 end
 
@@ -75,7 +80,7 @@ function batches.loop(step, targets, over, trees, body)
     local one = #targets == 1 and targets[1][1] == "name" and targets[1][2]
     local n = one and (count(loader) or used(trees, one))
     if n then -- a list of tensors in PyTorch
-        local names = letters(n)
+        local names = letters(n, step, one)
         return head:format(names) .. ("local %s = {%s} "):format(one, names),
             translate.looping({ one }, "tensors", body)
     end

@@ -60,14 +60,19 @@ local function called(node, name)
     return node[1] == "call" and path(node[2]) == name and node[3]
 end
 
+local function holds_names(v)
+    return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
+end
+
 -- Whether the expression is a table of names that is known.
 local function is_dict(node)
-    local of = translate.origin(node)
+    local of = node[1] == "index" and known.member(node) or translate.origin(node)
     if of[1] == "table" then return of[2] ~= nil and of[2][1] ~= "item" end
     if called(of, "dict") then return true end
     if of[1] == "comprehension" then return of[2] == "dict" end
-    local v = node[1] == "name" and translate.value(node[2])
-    return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
+    if of[1] == "call" and of[2][3] == "state_dict" then return true end
+    if node[1] == "name" and translate.of_loop(node[2]) == "dict" then return true end
+    return holds_names(known.value(node))
 end
 
 -- Whether the expression is a data set, whose samples are several values: ds:get(i).
@@ -119,7 +124,7 @@ end
 -- What the elements of a list are: integers by their least.
 local element
 function element(over)
-    local of = over and translate.origin(over)
+    local of = over and (over[1] == "index" and known.member(over) or translate.origin(over))
     if of == nil then return "unknown" end
     if translate.is_index(over) then return kind(over) == "tensor" and "indices" or "index" end
     if batches.loader(over) then return "table" end
@@ -138,11 +143,16 @@ function element(over)
     end
     if of[1] == "index" and #of[3] == 1 and of[3][1][1] == "range" then return element(of[2]) end
     local depth = known.depth(of)
-    if depth and depth > 0 then return depth > 1 and "table" or "values" end
+    if depth and depth > 0 then
+        return depth > 1 and "table" or counts.open_label(of) and "labels" or "values"
+    end
     local values = of[1] == "call" and of[2][3] == "values" and known.value(of[2][2])
     if type(values) == "table" then values = { (select(2, next(values))) } end
     local v = values or known.value(of)
     local written = of[1] == "list" or of[1] == "tuple"
+    if type(v) == "table" and holds_names(v[1]) or written and of[2] and is_dict(of[2]) then
+        return "dict"
+    end
     local first = type(v) == "table" and type(v[1]) or written and of[2] and kind(of[2])
         or of[1] == "comprehension" and of[3][1] == "tuple" and "table"
     if first == "number" then return known.least(of) or "values" end
@@ -298,7 +308,8 @@ local function paired(targets, over, body)
     elseif method == "split" and #over[3] == 0 then
         return ('for %s in %s:gmatch "%%S+" do '):format(names, emit(object, 14)), body()
     elseif method and method:find "^named_" then
-        return ("for %s in %s do "):format(names, (emit(over))), body()
+        return ("for %s in %s do "):format(names, (emit(over))),
+            translate.looping({ targets[1][2] }, "string", body)
     end
 end
 
@@ -324,7 +335,8 @@ local function listed(targets, over, trees, body)
     local v = over[1] == "name" and loops.value(over[2])
     if is_dict(over) then
         translate.note(UNORDERED)
-        return ("for %s in pairs(%s) do "):format(names, (emit(over))), body()
+        return ("for %s in pairs(%s) do "):format(names, (emit(over))),
+            translate.looping({ names }, "string", body)
     end
     if io.type(v) then return ("for %s in %s:lines() do "):format(names, (emit(over))), body() end
     if kind(over) == "string" then
@@ -339,8 +351,9 @@ local function listed(targets, over, trees, body)
         return ("for _, %s in ipairs(%s) do local %s = %s "):format(item, (emit(over)), names,
             values), each_of(targets, lists, body)
     end
+    local list = known.value(over)
     return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
-        translate.looping({ names }, element(over), body)
+        translate.looping({ names }, element(over), body, type(list) == "table" and list[1] or nil)
 end
 
 -- for targets in over: body() …; trees: the body's.

@@ -418,7 +418,7 @@ end
 
 local function assignment()
     local left = tuple()
-    local op = peek()[1] == "op" and peek()[2]:match "^([-+*/%%^@|&<>]+)=$"
+    local op = peek()[1] == "op" and peek()[2]:match "^([-+*/%%^@|&<>÷]+)=$"
     if op and op ~= "<" and op ~= ">" then
         i = i + 1
         if op == "^" and power then op = "**" end

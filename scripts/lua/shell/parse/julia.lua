@@ -14,6 +14,14 @@ local of_python = { "^%s*>>>", "%f[%w_]import%s", "%f[%w_]torch%.", "%f[%w_]np%.
     "%f[%w_]None%f[^%w_]", "%f[%w_]range%(", "%f[%w_]len%(" }
 local dims_of_python = { flip = true, roll = true, permute = true, tensordot = true, rot90 = true }
 
+-- x[end - 1], unless a variable of that name is set: start, end = 2, 5.
+local function has_end(line, before)
+    local set = "%f[%w_]end%s*=%f[^=]"
+    return line:find "%[[^%[%]]*%f[%w_]end%f[^%w_][^%[%]]*%]"
+        and not line:find "%f[%w_]function%f[^%w_]" and rawget(_G, "end_") == nil
+        and not line:find(set) and not (before or ""):find(set)
+end
+
 local function has(line, list)
     for _, mark in ipairs(list) do if line:find(mark) then return true end end
     return false
@@ -40,6 +48,7 @@ end
 
 return function(line, before)
     local known = language(line)
+    if known == nil and has_end(line, before) then known = true end
     local lines = {}
     for text in (before or ""):gmatch "[^\n]+" do table.insert(lines, 1, text) end
     for _, list in ipairs { lines, inputs() } do

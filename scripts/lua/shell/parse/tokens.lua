@@ -4,7 +4,7 @@
 local operators = {}
 for op in ("**= //= >>= <<= ... == != ~= <> <= >= -> => := += -= *= /= %= ^= &= |= @= ** // << >> \z
     && || ++ .. .+ .- .* ./ .^ \\ .= .< .> .<= .>= \z
-    .== .!= |> + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
+    .== .!= |> ÷ ÷= + - * / % ^ & | ~ @ < > = ( ) [ ] { } , : ; . ! ? #")
     :gmatch "%S+" do
     operators[#op] = operators[#op] or {}
     operators[#op][op] = true
@@ -106,7 +106,7 @@ local function rename(list, alone)
 end
 
 -- Operators and functions of Julia and MATLAB alone, where ^ is a power.
-local of_powers = set ".+ .- .* ./ .^ .= .< .> .<= .>= .== .!= |> \\ -> ' println disp"
+local of_powers = set "÷ ÷= .+ .- .* ./ .^ .= .< .> .<= .>= .== .!= |> \\ -> ' println disp"
 
 local function has_powers(list)
     for k, t in ipairs(list) do

@@ -273,6 +273,8 @@ function translate.part_of(node, key)
     if not which then return nil end
     if not (several[name] or told == "several" or translate.gives_indices(node)) then return nil end
     local text = emit(node)
+    local group = call[1] == "name" and gpush[name] == nil and rawget(gpush.linalg, name)
+    if group and text:find("^" .. name) then text = "linalg." .. text end -- Julia's svd(A).S
     if inverse and which == 2 then note(COUNT) end
     if which == 1 and first ~= node then return (emit(first)) end -- top = x.topk(2): the values
     return which == 1 and "(" .. text .. ")" or ("(select(%d, %s))"):format(which, text)

@@ -221,8 +221,7 @@ function named_call(node, full)
     if elsewhere.indices(last) == 1 then note(counts.COUNT) end
     local package = elsewhere.is_package(full, value_of)
     local name = package and elsewhere.name(full) or not package and (value_of(full) == nil
-        and ((elsewhere.name(full) or ""):match "^data%..*"
-        or gpush[full] == nil and rawget(gpush.linalg, full) and "linalg." .. full) or full)
+        and (elsewhere.name(full) or ""):match "^data%..*" or full)
     if not name and methods[last] and args[1] then -- torch.exp_(x)
         return call(emit(args[1], 14) .. ":" .. last, arguments({ table.unpack(args, 2) },
             parameters(last:gsub("_$", ""), true)))

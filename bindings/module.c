@@ -15,6 +15,7 @@
 #include "bindings/paths.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
+#include "tensor/autograd/checks.h"
 #include "tensor/base/env.h"
 #include "tensor/base/error.h"
 #include "tensor/memory/alloc.h"
@@ -31,6 +32,7 @@ static void flush(gp_device *dev, void *ctx) { gp_alloc_flush(dev); }
  * before any tensor, so its finalizer comes last. */
 static int l_close(lua_State *L) {
     gp_lua_state = NULL;
+    if (!gp_pending_check()) gp_error_clear();
     if (atomic_fetch_sub(&states, 1) == 1) {
         gp_device_drain();
         if (gp_lua_state_kind(L) == GP_LUA_STOCK &&

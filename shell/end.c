@@ -6,6 +6,7 @@
 #include "bindings/memory.h"
 #include "bindings/module.h"
 #include "profile/sync/sync.h"
+#include "tensor/autograd/checks.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/offload.h"
 #include "tensor/base/process.h"
@@ -94,6 +95,7 @@ void gp_shell_watch_end(lua_State *L) {
 
 /* Reports failures on devices that were never raised, because nothing waited for them. */
 static bool report_failures(void) {
+    if (!gp_pending_check()) gp_error_clear(); /* a device that is dead says so */
     gp_device_drain();
     if (!gp_failure_collect_all(NULL)) return false;
     gp_shell_message(gp_error());

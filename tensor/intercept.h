@@ -12,6 +12,8 @@
  * brackets is what it happens to. */
 typedef enum gp_moment {
     GP_AT_LAUNCH, /* an op was launched and has its outputs; no view (gp_call) */
+    GP_AT_WRITE,  /* an op is about to write a gp_storage that is there already */
+    GP_AT_ORDER,  /* what a gp_stream has queued so far is about to be what others wait for */
     /* The script is about to do what a later run would not repeat: */
     GP_AT_READ, /* read the value of a tensor, or decide by it */
     GP_AT_WAIT, /* wait for a device, for that reason (gp_why) */

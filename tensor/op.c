@@ -140,6 +140,7 @@ static bool name_shape(const gp_call *c, const gp_shape *s) {
 /* Records the line of the write: backward names it where a tensor that it needs was overwritten. */
 static bool begin_write(gp_call *c, gp_tensor *t) {
     gp_storage *st = t->storage;
+    if (!gp_at(GP_AT_WRITE, c->name, st)) return false;
     st->version++;
     if (gp_grad_live && !c->loc.file) c->loc = gp_srcloc_here();
     atomic_store_explicit(&st->write_file, c->loc.file, memory_order_relaxed);

@@ -1,12 +1,12 @@
 /* The backward walk: nodes in reverse order of creation, each run once, when all gradients of its
  * outputs have arrived. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor/autocast.h"
 #include "tensor/autograd/after.h"
 #include "tensor/autograd/anomaly.h"
+#include "tensor/autograd/checks.h"
 #include "tensor/autograd/watch.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/autograd/survey.h"
@@ -135,7 +135,8 @@ static bool add_to(walk *w, gp_tensor **sum, bool *own, gp_tensor *g) {
     gp_stream *s = (*sum)->storage->last_writer;
     if (!s || s->dev != g->storage->dev) s = gp_stream_current(g->storage->dev);
     gp_stream *was = enter_stream(w, s);
-    gp_tensor *t = sum_of(*sum, g, *own && !w->opts->create ? *sum : NULL);
+    bool mine = *own && !w->opts->create && !gp_pending_holds((*sum)->storage);
+    gp_tensor *t = sum_of(*sum, g, mine ? *sum : NULL);
     gp_stream_set_current(was);
     if (!t) return false;
     gp_tensor_unref(*sum);
@@ -394,8 +395,8 @@ static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
 
 /* A gradient that a leaf may keep: not an expanded view, nor one that others hold. */
 static gp_tensor *own_copy(walk *w, gp_tensor *g) {
-    if (w->opts->create || (g->a.contiguous && g->refs == 1 && g->storage->refs == 1))
-        return gp_tensor_ref(g);
+    bool only = g->refs == 1 && g->storage->refs - gp_pending_holds(g->storage) == 1;
+    if (w->opts->create || (g->a.contiguous && only)) return gp_tensor_ref(g);
     gp_call c;
     gp_call_begin(&c, GP_OP(copy));
     gp_call_tensor(&c, g);

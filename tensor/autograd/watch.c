@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "tensor/cost.h"
+#include "tensor/autograd/checks.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/intercept.h"
-#include "tensor/ops/finite.h"
 
 _Thread_local gp_watch_state gp_watch;
 
@@ -55,82 +55,38 @@ static bool known_to_move(const gp_op *op) {
     return atomic_load_explicit(k, memory_order_relaxed) == MOVES;
 }
 
-/* v's tensor, or of a list that of the number k; NULL: it is none, or has none of it. */
-static gp_tensor *tensor_of(const gp_value *v, int k) {
-    if (v->kind == GP_LIST) return k >= 0 && k < v->n ? v->list[k] : NULL;
-    return v->kind == GP_TENSOR ? v->t : NULL;
-}
-
-static bool is_operand(const gp_value *v, const gp_tensor *t) {
-    return t && !v->unread && gp_is_float((gp_dtype)t->a.dtype);
-}
-
 /* Whether t, a result of c, may hold a NaN or an infinity that no operand has: conversions to a
  * narrower dtype may overflow, too. */
 static bool may_be_new(const gp_call *c, const gp_tensor *t) {
     if (!gp_is_float((gp_dtype)t->a.dtype) || !t->a.numel) return false;
     if (!known_to_move(c->op)) return true;
-    for (int i = 0; i < c->nargs; i++)
-        if (is_operand(&c->arg[i], tensor_of(&c->arg[i], -1)) && c->arg[i].t->a.dtype != t->a.dtype)
-            return true;
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        bool read = v->kind == GP_TENSOR && !v->unread && gp_is_float((gp_dtype)v->t->a.dtype);
+        if (read && v->t->a.dtype != t->a.dtype) return true;
+    }
     return false;
 }
 
-/* ---- the check ---- */
+/* ---- their check ---- */
 
 static bool is_not_finite(const gp_value *v) {
     return (v->kind == GP_FLOAT || (v->kind == GP_NUMBER && v->is_float)) && !isfinite(v->f);
 }
 
-static void add_text(gp_call *k, const char *s) {
-    k->arg[k->nargs++] = (gp_value){.kind = s ? GP_STR : GP_NONE, .s = s};
-}
+/* Whether the results of c wait for their check, as on a device launches may decide. */
+static bool waits(const gp_call *c) { return c->stream->async && !c->stream->dev->vt->on_host; }
 
-enum { TOGETHER = 64 };
-
-/* Results that one call checks, each with its operands; of all or of none of them one is NULL. */
-typedef struct group {
-    int n;
-    gp_tensor *of[1 + GP_CHECK_MOST][TOGETHER]; /* as arguments: from GP_CHECK_X on */
-} group;
-
-static bool check(const gp_call *c, group *g) {
-    gp_call k;
-    bool given = false;
-    if (!g->n) return true;
-    for (int i = 0; i < c->nargs; i++) given |= is_not_finite(&c->arg[i]);
-    gp_call_begin(&k, GP_OP(check_finite));
-    for (int i = 0; i <= GP_CHECK_MOST; i++)
-        if (g->n == 1 || !g->of[i][0]) gp_call_tensor(&k, g->of[i][0]);
-        else k.arg[k.nargs++] = (gp_value){.kind = GP_LIST, .n = g->n, .list = g->of[i]};
-    g->n = 0;
-    add_text(&k, c->name);
-    add_text(&k, gp_watch.step ? gp_watch.step->op->name : NULL);
-    /* What is raised at once names the module that is called by itself. */
-    add_text(&k, gp_watch.step || c->stream->async ? gp_watch_module() : NULL);
-    k.arg[k.nargs++] = (gp_value){.kind = GP_BOOL, .i = given};
-    return gp_op_run(&k);
-}
-
-/* Adds t, a result of c, and its operands; those that c has overwritten cannot be asked any more.
- * Checks what is there before where that is full, or has other operands. number: that of t in c's
- * lists; -1: it is in none. */
-static bool add(const gp_call *c, group *g, gp_tensor *t, int number) {
-    gp_tensor *own[1 + GP_CHECK_MOST] = {t};
-    int n = 1;
-    bool fits = g->n < TOGETHER;
-    for (int i = 0; i < c->nargs && n <= GP_CHECK_MOST; i++) {
-        const gp_value *v = &c->arg[i];
-        gp_tensor *x = tensor_of(v, number);
-        bool ask = x && is_operand(v, x) && !v->written && x->storage != t->storage &&
-                   x->storage->dev == t->storage->dev;
-        if (x) own[n++] = ask ? x : NULL;
-    }
-    for (int i = 1; g->n && i <= GP_CHECK_MOST; i++) fits &= !own[i] == !g->of[i][0];
-    if (!fits && !check(c, g)) return false;
-    for (int i = 0; i <= GP_CHECK_MOST; i++) g->of[i][g->n] = own[i];
-    g->n++;
-    return true;
+/* What is raised at once names the module that is called by itself, and a line where that is not
+ * the script's. */
+static uint32_t note_of(const gp_call *c) {
+    bool async = c->stream->async;
+    gp_finite_note n = {.op = c->name,
+                        .step = gp_watch.step ? gp_watch.step->op->name : NULL,
+                        .module = gp_watch.step || async ? gp_watch_module() : NULL,
+                        .at = async ? c->loc : (gp_srcloc){0}};
+    for (int i = 0; i < c->nargs; i++) n.number |= is_not_finite(&c->arg[i]);
+    return gp_finite_note_id(&n);
 }
 
 static bool show_results(const gp_call *c) {
@@ -145,18 +101,20 @@ static bool show_results(const gp_call *c) {
     return ok;
 }
 
-/* The first list that c has written: an optimizer's parameters, or gradients that are clipped.
- * State in further ones, as Adam's, no other op reads: to look at it took 8 % of a step. One call
- * checks them, which names the first. */
-static bool check_list(const gp_call *c) {
-    int i = 0;
-    while (i < c->nargs && !(c->arg[i].kind == GP_LIST && c->arg[i].written)) i++;
-    const gp_value *v = i < c->nargs ? &c->arg[i] : NULL;
-    group g;
-    g.n = 0;
-    for (int k = 0; v && k < v->n; k++)
-        if (may_be_new(c, v->list[k]) && !add(c, &g, v->list[k], k)) return false;
-    return check(c, &g);
+/* The first list that c has written; -1: none. An optimizer's parameters, or gradients that are
+ * clipped. State in further ones, as Adam's, no other op reads: to look at it took 8 % of a step.
+ */
+static int written_list(const gp_call *c) {
+    for (int i = 0; i < c->nargs; i++)
+        if (c->arg[i].kind == GP_LIST && c->arg[i].written) return i;
+    return -1;
+}
+
+/* Adds t, number k of c's lists or -1, to what is checked; *note: that of c, once it has one. */
+static bool add(const gp_call *c, gp_checks *now, gp_tensor *t, int k, uint32_t *note) {
+    if (!may_be_new(c, t)) return true;
+    if (!*note) *note = note_of(c);
+    return waits(c) ? gp_pending_add(c, t, k, *note) : gp_checks_add(now, c, t, k, *note);
 }
 
 static bool watch_results(const gp_call *c) {
@@ -164,21 +122,55 @@ static bool watch_results(const gp_call *c) {
     /* Nothing after a failure is the first. */
     if (c->stream->async && atomic_load_explicit(&gp_failures_unread, memory_order_relaxed))
         return true;
-    group g;
-    for (int i = 0; i < c->nout; i++) {
-        g.n = 0;
-        if (may_be_new(c, c->out[i]) && !(add(c, &g, c->out[i], -1) && check(c, &g))) return false;
-    }
-    return check_list(c);
+    gp_checks now;
+    now.n = now.operands = 0;
+    uint32_t note = 0;
+    for (int i = 0; i < c->nout; i++)
+        if (!add(c, &now, c->out[i], -1, &note)) return false;
+    int list = written_list(c);
+    for (int k = 0; list >= 0 && k < c->arg[list].n; k++)
+        if (!add(c, &now, c->arg[list].list[k], k, &note)) return false;
+    return gp_checks_run(&now);
 }
 
+static _Thread_local bool stepping; /* an optimizer's op runs */
+
+/* Whether c is a step of an optimizer: it writes the first of several lists. */
+static bool is_step(const gp_call *c) {
+    return c->nargs > 1 && c->arg[0].kind == GP_LIST && c->arg[1].kind == GP_LIST &&
+           gp_list_writes(c->op) & 1;
+}
+
+/* Work on another stream must not start before the check that belongs to what it may read. */
+static bool run_watched(const gp_interceptor *self, gp_call *c) {
+    gp_stream *s = gp_pending.n ? gp_pending.stream : NULL;
+    if (s && gp_stream_current(s->dev) != s && !gp_pending_check()) return false;
+    bool outer = stepping;
+    stepping = is_step(c);
+    bool ok = gp_op_run_below(self, c);
+    stepping = outer;
+    return ok;
+}
+
+/* Results that wait are checked before they, or their operands, are overwritten, and before what
+ * was queued is waited for: then the failure comes with that wait. */
 static bool at(gp_moment m, const char *what, void *of) {
-    return m != GP_AT_LAUNCH || !gp_watch.on || watch_results(of);
+    switch (m) {
+    case GP_AT_LAUNCH: return !gp_watch.on || watch_results(of);
+    case GP_AT_WRITE: return gp_pending_write(of, stepping);
+    case GP_AT_ORDER:
+    case GP_AT_WAIT:
+    case GP_AT_READ:
+    case GP_AT_COPY: return gp_pending_check();
+    default: return true;
+    }
 }
 
-static _Thread_local gp_interceptor interceptor = {.order = 40, .at = at};
+static _Thread_local gp_interceptor interceptor = {.order = 40, .run = run_watched, .at = at};
 
-void gp_watch_set(bool on) {
+bool gp_watch_set(bool on) {
+    bool ok = on || gp_pending_check();
     gp_watch.on = on;
     gp_intercept(&interceptor, on);
+    return ok;
 }

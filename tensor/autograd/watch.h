@@ -2,7 +2,8 @@
  *
  * While a thread watches, each result that may hold a new NaN is given to the op check_finite. It
  * reads the result where it is, and fails as any op that meets bad data (device/stream/failure.h):
- * at once on the cpu, else at the next wait, whichever that is. Nothing waits for it. */
+ * at once on the cpu, else at the next wait, whichever that is. Nothing waits for it. On a device
+ * one call checks many results (checks.h). */
 #ifndef GP_WATCH_H
 #define GP_WATCH_H
 
@@ -32,7 +33,8 @@ static inline const gp_node *gp_watch_step(const gp_node *n) {
 }
 
 /* Begins or ends this thread's watch: the results of ops are checked. The check only queues where
- * the op did; an op fails where a result is NaN or infinite already. */
-void gp_watch_set(bool on);
+ * the op did; an op fails where a result is NaN or infinite already. What still waits for its check
+ * gets it at the end; false with a message where that fails. */
+bool gp_watch_set(bool on);
 
 #endif

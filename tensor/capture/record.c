@@ -362,7 +362,9 @@ static bool at(gp_moment m, const char *what, void *of) {
     case GP_AT_GRAD_WRITE: return note_leaf(of, m == GP_AT_GRAD_WRITE);
     case GP_AT_MAKE: return note_made(k, of);
     case GP_AT_DROP: return note_dropped(k, of);
-    case GP_AT_SHAPE: break;
+    case GP_AT_SHAPE:
+    case GP_AT_WRITE:
+    case GP_AT_ORDER: break;
     }
     return true;
 }

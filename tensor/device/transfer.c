@@ -117,7 +117,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, const gp_tensor *x, bool ma
 /* Orders work queued on `later` from now on after what is queued on `first`. */
 static bool in_order(gp_stream *first, gp_stream *later) {
     const gp_device_vt *vt = first->dev->vt;
-    gp_event *e = vt->event_record(first, false);
+    gp_event *e = gp_at(GP_AT_ORDER, NULL, first) ? vt->event_record(first, false) : NULL;
     if (!e) return false;
     bool ok = gp_stream_wait_event(later, e);
     vt->event_free(e);

@@ -130,8 +130,8 @@ bool infer_check_finite(gp_call *c, gp_meta *m) {
     m->n = 0;
     for (int i = 0; i <= GP_CHECK_MOST; i++)
         for (int k = 0, n = gp_given(c, i) ? gp_check_count(c) : 0; k < n; k++) {
-            gp_dtype dt = (gp_dtype)gp_check_array(c, i, k)->dtype;
-            if (!gp_infer_check(c, names[i], dt, GP_SET_FLOAT)) return false;
+            const gp_array *a = gp_check_array(c, i, k);
+            if (a && !gp_infer_check(c, names[i], (gp_dtype)a->dtype, GP_SET_FLOAT)) return false;
         }
     return (m->dev = gp_infer_device(c)) != NULL;
 }

@@ -11,6 +11,7 @@
 #include "tensor/memory/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/infer.h"
+#include "tensor/intercept.h"
 
 #define STREAM "gpush.stream"
 #define EVENT "gpush.event"
@@ -206,7 +207,7 @@ static int l_stream_record(lua_State *L) {
     gp_event **e = lua_newuserdatauv(L, sizeof *e, 1);
     *e = NULL;
     luaL_setmetatable(L, EVENT);
-    *e = s->dev->vt->event_record(s, true);
+    if (gp_at(GP_AT_ORDER, NULL, s)) *e = s->dev->vt->event_record(s, true);
     if (!*e) return gp_lua_raise(L);
     (*e)->id = atomic_load_explicit(&s->last_id, memory_order_relaxed);
     return 1;

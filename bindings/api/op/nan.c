@@ -19,27 +19,28 @@ typedef struct watch {
     bool before, open;
 } watch;
 
-static void set(lua_State *L, bool on) {
-    gp_watch_set(on);
+static bool set(lua_State *L, bool on) {
+    bool ok = gp_watch_set(on);
     lua_getfield(L, LUA_REGISTRYINDEX, CALLS);
     lua_pushboolean(L, on);
     lua_setfield(L, -2, "on");
     lua_pop(L, 1);
+    return ok;
 }
 
-/* Raises what the devices have found, for which it waits. */
-static int end(lua_State *L) {
+/* Raises what the devices have found, for which it waits. ok: their checks are queued. */
+static int end(lua_State *L, bool ok) {
     gp_lua_enter(L);
-    return gp_wait_device(NULL, GP_WHY_explicit, "nan.watch") ? 0 : gp_lua_raise(L);
+    return ok && gp_wait_device(NULL, GP_WHY_explicit, "nan.watch") ? 0 : gp_lua_raise(L);
 }
 
 /* (the watch, the error that ends it; nil) */
 static int l_close(lua_State *L) {
     watch *w = gp_lua_checkudata(L, 1, WATCH);
-    bool was = w->open;
+    bool was = w->open, ok = true;
     w->open = false;
-    if (was) set(L, w->before);
-    return was && lua_isnoneornil(L, 2) ? end(L) : 0;
+    if (was) ok = set(L, w->before);
+    return was && lua_isnoneornil(L, 2) ? end(L, ok) : 0;
 }
 
 static int l_text(lua_State *L) {
@@ -57,7 +58,8 @@ static int l_watch(lua_State *L) {
         if (lua_gettop(L) > 1)
             return luaL_error(L, "nan.watch: a switch takes one argument, got %d", lua_gettop(L));
         bool was = gp_watch.on;
-        if (!on) return set(L, false), was ? end(L) : 0;
+        if (!on && !was) return 0;
+        if (!on) return end(L, set(L, false));
         lua_settop(L, 0);
     }
     gp_lua_check_fn(L, 1, "nan.watch");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "kernels/cpu/runtime/kernel.h"
+#include "tensor/device/stream/failure.h"
 #include "tensor/ops/finite.h"
 
 /* Whether the exponent of one of n elements, step bytes apart, is that of NaN and infinities. */
@@ -79,20 +80,24 @@ static bool found_in(search *s, const gp_array *x) {
     return s->found;
 }
 
+static bool is_finite(const gp_array *x) {
+    search s;
+    return !x || !found_in(&s, x);
+}
+
 /* Of the call's tensor x. Infinities that an operand brings, as a mask of -inf, are passed on. */
 static bool report(const gp_call *c, int x, search *s) {
+    const gp_finite_note *note = gp_finite_note_of(c, x);
     int k = 0;
-    search operand;
     char where[300] = "";
     each_run(s, 0, s->loop.numel, tally);
-    while (k < GP_CHECK_MOST && !(gp_given(c, GP_CHECK_OPERANDS + k) &&
-                                  found_in(&operand, gp_check_array(c, GP_CHECK_OPERANDS + k, x))))
-        k++;
-    int from = k < GP_CHECK_MOST || c->arg[GP_CHECK_NUMBER].i ? k + 1 : 0;
+    while (k < GP_CHECK_MOST && is_finite(gp_check_array(c, GP_CHECK_OPERANDS + k, x))) k++;
+    int from = k < GP_CHECK_MOST || note->number ? k + 1 : 0;
     if (!s->nan && from) return true;
     const char *const *texts = gp_finite_texts(c, x);
     if (!texts) return false;
-    if (gp_given(c, GP_CHECK_STEP) && !c->stream->async) {
+    gp_failed_at = note->at;
+    if (note->step && !c->stream->async) {
         gp_srcloc at = c->loc.file ? c->loc : gp_srcloc_here();
         if (at.file) snprintf(where, sizeof where, " (%s:%d)", at.file, at.line);
     }

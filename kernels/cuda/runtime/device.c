@@ -22,9 +22,10 @@
 enum {
     MAX_QUEUED = 950,      /* items: CUDA blocks launches at about 1024; an op may be several */
     MAX_STAGED = 64 << 20, /* bytes of staging memory that a stream may have in its queue */
-    PINNED_PART = 64,      /* of a card's memory: large pinned blocks that stay without a use */
-    SPIN_NS = 100000,      /* a wait polls without a pause for this long, */
-    PAUSE_PART = 16, /* then sleeps between polls for this part of the time that it has waited, */
+    MAX_NOTED = CUDA_NOTES - 64, /* slots for faults; an op takes up to 64 */
+    PINNED_PART = 64, /* of a card's memory: large pinned blocks that stay without a use */
+    SPIN_NS = 100000, /* a wait polls without a pause for this long, */
+    PAUSE_PART = 16,  /* then sleeps between polls for this part of the time that it has waited, */
     PAUSE_LEAST_NS = 5000,
     PAUSE_MOST_NS = 50000
 };
@@ -277,15 +278,15 @@ static void stream_close(gp_stream *s) {
 
 static bool busy(gp_stream *s) { return !gp_cuda_reached(s, atomic_load(&s->issued)); }
 
-static bool crowded(gp_stream *s, uint64_t items, size_t staged) {
+/* Whether s has a part-th of what it may have in its queue. */
+static bool crowded(gp_stream *s, unsigned part) {
     cuda_stream *q = gp_cuda_queue(s);
-    return atomic_load(&q->items) - atomic_load(&q->items_done) >= items ||
-           atomic_load(&q->staged) >= staged;
+    return atomic_load(&q->items) - atomic_load(&q->items_done) >= MAX_QUEUED / part ||
+           atomic_load(&q->staged) >= MAX_STAGED / part ||
+           atomic_load(&q->noted) - atomic_load(&q->settled) >= MAX_NOTED / part;
 }
 
-static bool full(gp_stream *s) {
-    return crowded(s, MAX_QUEUED, MAX_STAGED) && busy(s) && crowded(s, MAX_QUEUED, MAX_STAGED);
-}
+static bool full(gp_stream *s) { return crowded(s, 1) && busy(s) && crowded(s, 1); }
 
 /* ---- waiting ---- */
 
@@ -324,8 +325,7 @@ bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket) {
 
 static bool drain_half(gp_stream *s) {
     if (!may_wait(s)) return false;
-    for (uint64_t t0 = gp_now_ns(); crowded(s, MAX_QUEUED / 2, MAX_STAGED / 2) && busy(s);
-         poll_pause(t0))
+    for (uint64_t t0 = gp_now_ns(); crowded(s, 2) && busy(s); poll_pause(t0))
         if (gp_interrupted) return gp_fail("interrupted while waiting for %s", s->dev->name);
     return true;
 }

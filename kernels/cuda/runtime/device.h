@@ -94,6 +94,7 @@ typedef struct cuda_deferred_copy {
 typedef struct cuda_note {
     uint64_t issued; /* number of its command */
     bool reported;   /* its fault was reported */
+    bool together;   /* others of its launch come before it, or after */
     gp_srcloc loc;
     int n;
     const char *const *texts;
@@ -117,11 +118,11 @@ typedef struct cuda_stream {
     cuda_later *_Atomic past; /* done, but for giving back their host memory */
     _Atomic size_t staged;    /* bytes of blocks in `later` */
     cuda_deferred_copy *deferred;
-    struct gp_fault *faults; /* CUDA_NOTES of them, pinned; NULL until a kernel needs one */
-    cuda_block *fault_block; /* holds them */
-    cuda_note *notes;        /* of the same launches */
-    uint64_t noted, settled; /* launches that took a fault slot; those of them that are done, and
-                                known to be good or bad */
+    struct gp_fault *faults;         /* CUDA_NOTES of them, pinned; NULL until a kernel needs one */
+    cuda_block *fault_block;         /* holds them */
+    cuda_note *notes;                /* of the same launches */
+    _Atomic uint64_t noted, settled; /* fault slots that launches took; those of them that are
+                                        done, and known to be good or bad */
 } cuda_stream;
 
 /* What open_device and stream_open have stored. */
@@ -174,10 +175,9 @@ bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
 /* Gives back the host memory of copies that s has reached. Not by gp_cuda_reached, which may be
  * asked under the locks of the log of failures and of an allocator, and giving back takes them. */
 void gp_cuda_give_back(gp_stream *s);
-/* The slot where a launch records its fault, for c, the next command of s, in *to. False with a
- * message. */
-bool gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n,
-                        struct gp_fault_at *to);
+/* The slot where a launch records its fault, for the next command of s, which is of op `what`, in
+ * *to. note: the command's, but for its number. False with a message. */
+bool gp_cuda_fault_open(gp_stream *s, const char *what, cuda_note note, struct gp_fault_at *to);
 
 /* ---- kernels/cuda/runtime/event.c ---- */
 

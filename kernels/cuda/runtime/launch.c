@@ -96,12 +96,18 @@ void *gp_cuda_table(const gp_call *c, size_t bytes) {
     return b->data;
 }
 
-gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
+gp_fault_at gp_cuda_fault_of(const gp_call *c, gp_srcloc loc, bool together,
+                             const char *const *texts, int n) {
     gp_fault_at at = {0};
+    cuda_note note = {.together = together, .loc = loc.file ? loc : c->loc, .n = n, .texts = texts};
     bool building = gp_cuda_building();
     if (building) gp_cuda_unfit(); /* of a graph, each launch would have to be told apart */
-    if (building || !gp_cuda_fault_open(c->stream, c, texts, n, &at)) now.no_slot = true;
+    if (building || !gp_cuda_fault_open(c->stream, c->op->name, note, &at)) now.no_slot = true;
     return at;
+}
+
+gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
+    return gp_cuda_fault_of(c, c->loc, false, texts, n);
 }
 
 /* The call became part of a graph, which keeps what its kernels use. */

@@ -94,7 +94,8 @@ static void report_fault(gp_stream *s, const gp_fault *f, int code, const cuda_n
 }
 
 /* Reports the faults that launches have recorded, even where s is not known to be past them: work
- * that another stream has waited for is done. */
+ * that another stream has waited for is done. Of a launch with several slots an earlier one may
+ * still get a fault until it is over, which a mark after it shows. */
 static void report_faults(gp_stream *s, uint64_t done) {
     cuda_stream *q = gp_cuda_queue(s);
     for (uint64_t i = q->settled; i < q->noted; i++) {
@@ -102,7 +103,8 @@ static void report_faults(gp_stream *s, uint64_t done) {
         cuda_note *note = &q->notes[i % CUDA_NOTES];
         bool over = note->issued <= done;
         int code = __atomic_load_n(&f->code, __ATOMIC_ACQUIRE);
-        if (code > 0 && !note->reported) report_fault(s, f, code, note), note->reported = true;
+        bool ready = code > 0 && !note->reported && (over || !note->together);
+        if (ready) report_fault(s, f, code, note), note->reported = true;
         if (over && q->settled == i) q->settled++;
     }
 }
@@ -119,18 +121,17 @@ static bool have_notes(gp_stream *s) {
     return q->faults;
 }
 
-bool gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *texts, int n,
-                        gp_fault_at *to) {
+bool gp_cuda_fault_open(gp_stream *s, const char *what, cuda_note note, gp_fault_at *to) {
     cuda_stream *q = gp_cuda_queue(s);
     bool ok = false;
     if (q->noted - q->settled == CUDA_NOTES) gp_cuda_reached(s, atomic_load(&s->issued));
     pthread_mutex_lock(&q->lock);
-    if (!have_notes(s)) gp_fail("%s: %s", c->op->name, gp_error());
-    else if (q->noted - q->settled == CUDA_NOTES)
-        gp_fail("%s: too many calls are queued", c->op->name);
+    if (!have_notes(s)) gp_fail("%s: %s", what, gp_error());
+    else if (q->noted - q->settled == CUDA_NOTES) gp_fail("%s: too many calls are queued", what);
     else {
         unsigned at = (unsigned)(q->noted++ % CUDA_NOTES);
-        q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->loc, n, texts};
+        note.issued = atomic_load(&s->issued) + 1;
+        q->notes[at] = note;
         memset(&q->faults[at], 0, sizeof *q->faults);
         *to = (gp_fault_at){&q->faults[at], gp_cuda_of(s->dev)->seen + s->index * CUDA_NOTES + at,
                             (unsigned)((q->noted - 1) / CUDA_NOTES) + 1};

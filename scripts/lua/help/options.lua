@@ -286,10 +286,7 @@ diverge.dtype: float type of the second run
 diverge.ulp: largest allowed difference between two results
 check_finite.a: an operand of the op that made x
 check_finite.b, check_finite.c: another operand
-check_finite.op: name of the op that made x
-check_finite.step: op in whose backward that ran
-check_finite.module: module that called it
-check_finite.number: a number among the op's arguments is not finite
+check_finite.notes: numbers by which nan.watch knows what made x
 lr: learning rate
 lr_decay: decay of the learning rate in each step
 betas: decay rates of the averages of gradients and of their squares

@@ -49,6 +49,7 @@ static gp_failure *list, **list_end = &list; /* oldest first */
 static gp_failure spare;                     /* used when malloc fails */
 static _Atomic int alive;                    /* number of failures in the list */
 _Atomic int gp_failures_unread;
+_Thread_local gp_srcloc gp_failed_at;
 
 static uintptr_t *words; /* the log: entries from `first` to `end`, oldest first */
 static size_t capacity, first, end, next_look = LOOK;

@@ -25,6 +25,9 @@
  * never waits ends. */
 enum { GP_FAILURES_UNREAD = 256 };
 extern _Atomic int gp_failures_unread;
+/* Set by a kernel that fails for a line other than its call's; of this thread, and of the command
+ * that it runs. */
+extern _Thread_local gp_srcloc gp_failed_at;
 
 /* Reports that the commands `from` to `to` of s (counted from 1) have failed, or one of them, with
  * this text, which is copied. broke: anything may have been written; otherwise the failure is bad

@@ -5,6 +5,7 @@
 
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/offload.h"
+#include "tensor/intercept.h"
 
 /* Whether what s queues now is known to come after `upto` commands of `first`. */
 static bool is_synced(gp_stream *s, const gp_stream *first, uint64_t upto) {
@@ -49,8 +50,10 @@ static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
 
 /* Does nothing where s is known to be after it already. */
 bool gp_order_after(gp_stream *s, gp_stream *first) {
+    if (first == s) return true;
+    if (!gp_at(GP_AT_ORDER, NULL, first)) return false;
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
-    if (first == s || is_after(s, first, queued)) return true;
+    if (is_after(s, first, queued)) return true;
     const gp_device_vt *vt = first->dev->vt;
     gp_event *e = vt->event_record(first, false);
     if (!e) return false;

@@ -70,9 +70,10 @@ static _Thread_local gp_stream *own; /* the deferred stream whose commands this 
 
 static void fail(gp_stream *s, const gp_call *c, uint64_t at, bool broke) {
     char text[512];
-    if (c->loc.file)
-        snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), c->loc.file,
-                 c->loc.line, s->dev->name);
+    gp_srcloc loc = gp_failed_at.file ? gp_failed_at : c->loc;
+    if (loc.file)
+        snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), loc.file, loc.line,
+                 s->dev->name);
     else snprintf(text, sizeof text, "%s (on %s)", gp_error(), s->dev->name);
     gp_failure_add(s, at, at, broke, text);
     if (gp_was_interrupted) gp_failure_told(s, at);
@@ -198,6 +199,7 @@ static void run_replay(gp_stream *s, command *cmd) {
 /* On the worker. */
 static void execute(gp_stream *s, command *cmd) {
     gp_was_interrupted = false;
+    gp_failed_at = (gp_srcloc){0};
     switch (cmd->kind) {
     case KERNEL: run_kernel(s, cmd); break;
     case COPY: run_copy(s, cmd); break;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tensor/autograd/anomaly.h"
+#include "tensor/autograd/checks.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/overlap.h"
 
@@ -74,7 +75,8 @@ static gp_tensor *replay(gp_vjp *v, gp_tensor *x) {
 static gp_tensor *own_sum(gp_vjp *v) {
     const gp_input *in = &v->node->in[0];
     gp_tensor *sum = in->node ? in->node->out[in->output].g : in->leaf ? in->leaf->pending : NULL;
-    bool ours = gp_no_grad && !gp_anomaly && sum && sum->refs == 1 && sum->storage->refs == 1;
+    bool ours = gp_no_grad && !gp_anomaly && sum && sum->refs == 1 &&
+                sum->storage->refs - gp_pending_holds(sum->storage) == 1;
     return ours && sum->a.contiguous && sum->a.dtype == in->dtype ? sum : NULL;
 }
 

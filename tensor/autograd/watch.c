@@ -28,8 +28,8 @@ static bool computes(const char *formula) {
     return false;
 }
 
-/* Whether op's results are elements of its operands, means of these, or numbers that the script
- * gives: they are not finite only where those are not. */
+/* Whether op's results are elements of its operands, or numbers that the script gives: they are not
+ * finite only where those are not. The sum of a mean may be too large. */
 static bool moves(const gp_op *op) {
     if (op->picks) return true;
     if (op->formula) return op->kind != GP_REDUCE && !computes(op->formula);
@@ -40,7 +40,6 @@ static bool moves(const gp_op *op) {
     case GP_FAMILY_select:
     case GP_FAMILY_sort:
     case GP_FAMILY_topk:
-    case GP_FAMILY_pool:
     case GP_FAMILY_elementwise: return true; /* where and masked_fill; the others have formulas */
     default: return false;
     }

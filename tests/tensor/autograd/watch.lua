@@ -50,6 +50,9 @@ for _, dev in ipairs { "cpu", "sim" } do
         function() return of({ 100, 1 }, "bf16"):exp() end)
     says(on "f64", { "sqrt made 1 NaN and 0 infinite of 1 element (f64 scalar)" }, watched,
         function() return of(-1, "f64"):sqrt() end)
+    says(on "a mean whose sum is too large",
+        { "avg_pool1d made 0 NaN and 1 infinite of 1 element (f32 1x1x1)" }, watched,
+        function() return of { { { 3e38, 3e38 } } }:avg_pool1d(2) end)
     says(on "in place", { "log made 1 NaN and 0 infinite of 2 elements" }, watched,
         function() return of { -1, 1 }:log_() end)
     says(on "a result that is not contiguous", { "log made 1 NaN and 0 infinite of 2 elements" },

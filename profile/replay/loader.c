@@ -23,7 +23,7 @@ bool gp_has_workers(const gp_rec *r) {
 }
 /* A batch that is there takes 0.1 to 0.5 ms to hand out. */
 bool gp_awaits_workers(const gp_rec *r) {
-    enum { READY_NS = 1000000 };
+    enum { READY_NS = 500000 };
     return gp_has_workers(r) && r->t1 > r->t0 + READY_NS;
 }
 

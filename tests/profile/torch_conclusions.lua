@@ -142,6 +142,33 @@ for _, case in ipairs { { "cudaLaunchKernel", "launches" }, { "cudaMalloc", "mem
         "what comes in each step is no first use")
 end
 
+-- Ten steps of a kernel of 100 us: in some of them code is compiled, or an item waits, for 5 ms.
+for _, case in ipairs { { "setup", { 3, 6, 9 }, "comes in 3 of the 10 steps: first uses pass" },
+    { "waits", { 4 }, "it once after it; [%d.]+ms of the [%d.]+ms came once, in step 4 of the 10" },
+    { "waits", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, "it once after it$" } } do
+    local r, at, slow = made.trace(), 0, {}
+    for _, k in ipairs(case[2]) do slow[k] = 5000 end
+    for k = 1, 10 do
+        local began, long = at, slow[k] or 0
+        if long > 0 and case[1] == "setup" then
+            r:call("cuModuleLoadData", at + 2, long)
+            at = at + long
+        end
+        r:op("aten::mm", at, 8)
+        r:kernel("gemm", at + 10, 100 + (case[1] == "waits" and long or 0),
+            r:call("cudaLaunchKernel", at + 2, 4))
+        at = at + 120
+        if long > 0 and case[1] == "waits" then
+            r:op("aten::item", at, long)
+            r:call("cudaStreamSynchronize", at + 2, long - 4)
+            at = at + long
+        end
+        r:region("ProfilerStep#" .. 1000 + k, began, at - began)
+    end
+    local advice = by_cause(load(r):verdict())[case[1]].advice
+    t.ok(advice:find(case[3]), ("%s in %d steps"):format(case[1], #case[2]), advice)
+end
+
 -- ---- the gradient of a mask ----
 -- On the CPU: x[mask] on line 9, whose backward on line 12 has no mask to write otherwise.
 do

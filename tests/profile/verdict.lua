@@ -165,7 +165,8 @@ for _, row in ipairs(load_trace(r):verdict()) do
 end
 
 -- Copies by where most of them go.
-for copy, advice in pairs { ["Memcpy HtoD (Pinned -> Device)"] = "from pinned memory",
+for copy, advice in pairs { ["Memcpy HtoD (Pageable -> Device)"] = "from pinned memory",
+    ["Memcpy HtoD (Pinned -> Device)"] = "is pinned already",
     ["Memcpy DtoH (Device -> Pinned)"] = "into pinned memory",
     ["Memcpy DtoD (Device -> Device)"] = "clone" } do
     r = made.trace {}

@@ -59,9 +59,9 @@ t.is(g.ops(true)["linalg.pinv"].dtypes, "f64 f32", "of a composite")
 -- What help says of floats alone is true of ops that refuse integers.
 local function page(name)
     local lines, old = {}, print
-    print = function(...) lines[#lines + 1] = table.concat({ ... }, " ") end -- luacheck: ignore
+    _G.print = function(...) lines[#lines + 1] = table.concat({ ... }, " ") end
     g.help(name)
-    print = old
+    _G.print = old
     return (table.concat(lines, " "):gsub("%s+", " "))
 end
 local said, untrue = 0, {}

@@ -11,7 +11,7 @@ local M = {}
 
 --- Where most of a cause came once, in one step of several or one stretch, as work in a loop does
 --- not, or was queued before the record began: when, and what is known of it; nil: it did not.
-local STEADY <const> = { waits = true, synchronize = true, setup = true, collectives = true }
+local STEADY <const> = { setup = true, collectives = true }
 local EARLIER <const> = "nothing on the record queued %s of the %s: it was queued before the \z
     record began; synchronize before it begins, to see what the program takes"
 function M.came_once(row)
@@ -31,15 +31,22 @@ function M.came_once(row)
         time(row.extra), time(row.ns), row.extras == 1 and "once, " or "", when, why)
 end
 
---- What to do about set-up that comes in at least half of the steps, so that it is no first use;
---- nil: what cause.def says.
+--- What to do about set-up that comes in at least half of the steps, so that it is no first use, or
+--- in several of them; nil: what cause.def says.
+local SEVERAL <const> = "it comes in %d of the %d steps: first uses pass with the first steps of \z
+    a run; in later ones code is made or loaded again, as for shapes that change%s"
 local SET_UP <const> = "it comes in %d of the %d steps, so it does not pass: code is made or \z
     loaded again there, as for shapes that change%s"
+local RECOMPILED <const> = ": pad to a few sizes, torch.compile(dynamic=True) or mark_dynamic \z
+    (TORCH_LOGS=recompiles says why it compiles), torch.backends.cudnn.benchmark=False"
+local MORE_MEMORY <const> = ": most of it asks the driver for memory: keep sizes the same, and \z
+    leave memory free (PyTorch: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)"
 function M.setup(row, built, prof)
-    if row.steps == 0 or 2 * row.in_steps < row.steps then return end
-    return SET_UP:format(row.in_steps, row.steps, built.torch and ": pad to a few sizes, \z
-        torch.compile(dynamic=True) or mark_dynamic (TORCH_LOGS=recompiles says why it compiles), \z
-        torch.backends.cudnn.benchmark=False" or prof.foreign and "" or ": pad to a few sizes")
+    if row.steps == 0 or row.in_steps < 2 then return end
+    local how = row.name and row.name:find "Malloc" and MORE_MEMORY or built.torch and RECOMPILED
+        or prof.foreign and "" or ": pad to a few sizes"
+    return (2 * row.in_steps < row.steps and SEVERAL or SET_UP):format(row.in_steps, row.steps,
+        how)
 end
 
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
@@ -284,11 +291,16 @@ local BETWEEN_DEVICES <const> = "keep what is used together on one device, or co
 local FILLS <const> = "most of it fills memory: leave it out where all is written next (%s), and \z
     do not clear what is not read"
 
---- What to do about copies, most of which are between devices, or fills; nil: what is said of their
---- direction.
+local PINNED <const> = "the source is pinned already: keep data on the device, copy beside \z
+    kernels, on another stream, where that is not so yet, or move fewer bytes (uint8, 16 bits; augment on \z
+    the device)"
+
+--- What to do about copies, most of which are between devices, fills, or pinned; nil: what is said
+--- of their direction.
 function M.copies(row, built)
     local name = row.name or ""
     if name:find("PtoP", 1, true) then return BETWEEN_DEVICES end
+    if name:find("HtoD (Pinned", 1, true) then return PINNED end
     return name:find "^Memset" and FILLS:format(built.torch
         and "torch.empty; optimizer.zero_grad(set_to_none=True)" or "memory that is not cleared")
         or nil

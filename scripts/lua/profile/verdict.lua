@@ -404,7 +404,7 @@ local function verdict(prof, rank)
         if row.cause == "loader" and prof.foreign and has_workers(row, prof) then
             row.advice = FASTER
         end
-        local once = causes.came_once(row)
+        local once = not WAITS[row.cause] and causes.came_once(row)
         if once and not (row.library and row.steps == 0) then
             local unnamed = row.cause == "script" and prof.foreign and not prof.writer
             once = once .. (unnamed and not row.sampled and NAMES or "")
@@ -423,7 +423,8 @@ local function verdict(prof, rank)
     local bound = prof.foreign and prof.at_least and not (list[1] and WORK[list[1].cause])
     list.untold = list.untold or bound and "bound" or nil
     for i, row in ipairs(list) do
-        local little = row.share < NOTHING and 2 * math.max(row.worth, row.at_most or 0) < row.ns
+        local most = math.max(row.worth, row.at_most or 0)
+        local little = row.share < NOTHING and 2 * most < row.ns and most < LITTLE * list.wall
         row.nothing = not list.untold and not row.unknown and little and why_nothing(list, row)
             or nil
         row.order = i
@@ -436,6 +437,8 @@ local function verdict(prof, rank)
         if row.cause == "waits" and row.advised and not list.untold then
             row.advice = together_with(prof, rank, row)
         end
+        local once = WAITS[row.cause] and causes.came_once(row)
+        if once then row.advice = row.advice .. "; " .. once end
         row.advice = causes.of_device(row.advice, prof)
     end
     list.cause = not list.untold and list[1] and list[1].share >= LITTLE and list[1].cause or nil

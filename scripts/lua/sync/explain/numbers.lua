@@ -76,7 +76,7 @@ result = same:item()]] },
         "Sizes, dims and options of ops are numbers of Lua, and so are a loop's bounds: a tensor \z
         there is read. Read once before the loop, it waits once.",
         calls = { "for", "string.", "table.", "utf8.", "os.", "io.", "file.", "base.",
-            "optim." }, ops = true,
+            "optim.", "schedule.step" }, ops = true,
         setup = "x = (arange(1, 65536, {device = d}) % 7):to 'f32' \z
             t = full({}, 3, {device = d, dtype = 'i64'})",
         waits = [[

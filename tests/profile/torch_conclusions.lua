@@ -169,6 +169,20 @@ for _, case in ipairs { { "setup", { 3, 6, 9 }, "comes in 3 of the 10 steps: fir
     t.ok(advice:find(case[3]), ("%s in %d steps"):format(case[1], #case[2]), advice)
 end
 
+-- Six steps of three launches of 200 us, each of which returns 6 us after its kernel's end, or
+-- before it begins.
+for _, blocks in ipairs { true, false } do
+    local r = made.trace()
+    for k = 0, 17 do
+        local at = 300 * k
+        r:op("aten::mm", at, blocks and 220 or 10)
+        r:kernel("gemm", at + 10, 200, r:call("cudaLaunchKernel", at + 2, blocks and 214 or 5))
+    end
+    local row = by_cause(load(r):verdict()).launches
+    t.is(row and has(row.advice, "18 of 18 launches of kernels of 20 us and more return after"),
+        blocks, "CUDA_LAUNCH_BLOCKING", row and row.advice)
+end
+
 -- ---- the gradient of a mask ----
 -- On the CPU: x[mask] on line 9, whose backward on line 12 has no mask to write otherwise.
 do

@@ -274,11 +274,11 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
  * extra, extras, in_steps, step, steps, earlier, between, filled, small, pass}, rank where there
  * are several, sampled where name is a function of the script's, or what a library does for it,
  * with advice on that as library, one for each cause that the record knows, in the order of
- * cause.def; with wall, work, queued, calls, launched, launches, replayed, busy, profiler (its own
- * time), sampled (whether samples of the script were taken), devices (the worth of kernels, copies,
- * collectives and delays together), all_waits (that of waits and synchronize together), vague (what
- * those are worth is not known), paced (nor how long worker processes took for batches) and, where
- * the record does not tell, untold */
+ * cause.def; with wall, work, queued, calls, launched, launches, replayed, longer, blocked, busy,
+ * profiler (its own time), sampled (whether samples of the script were taken), devices (the worth
+ * of kernels, copies, collectives and delays together), all_waits (that of waits and synchronize
+ * together), vague (what those are worth is not known), paced (nor how long worker processes took
+ * for batches) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",      "empty", "dropped",  "cut",   "device",
                                       "calls", "work",  "launched", "orders"};
@@ -311,6 +311,8 @@ static int l_verdict(lua_State *L) {
     set_int(L, "launched", v.launched);
     set_int(L, "launches", v.launches);
     set_int(L, "replayed", v.replayed);
+    set_int(L, "longer", v.longer);
+    set_int(L, "blocked", v.blocked);
     set_int(L, "devices", v.devices);
     set_int(L, "all_waits", v.all_waits);
     set_int(L, "profiler", v.profiler);

@@ -152,6 +152,19 @@ static uint64_t launches(const gp_timeline *t, uint64_t *replayed) {
     return n;
 }
 
+/* Counts the kernels that are long beside a launch, each launched by a call, and those of them
+ * which ended within it: the call waited for them. */
+static void count_blocked(const gp_timeline *t, gp_verdict *v) {
+    enum { LONG = 20000 }; /* ns */
+    for (int i = 0; i < t->ncommands; i++) {
+        const gp_command *c = &t->command[i];
+        bool called = c->host && c->host->kind == GP_REC_CALL && c->rec->kind == GP_REC_KERNEL;
+        if (!called || c->end - c->rec->t0 < LONG) continue;
+        v->longer++;
+        v->blocked += c->host->t0 <= c->rec->t0 && gp_rec_end(t->p, c->host) >= c->end;
+    }
+}
+
 /* How many batches the host asked loaders for. */
 static uint64_t batches(const gp_timeline *t) {
     uint64_t n = 0;
@@ -174,6 +187,7 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     uint64_t replayed, launched = launches(t, &replayed);
     own.of[GP_CAUSE_launches].times = launched;
     v->replayed += replayed, v->launches += launched;
+    count_blocked(t, v);
     own.of[GP_CAUSE_script].between = gp_between_launches(t);
     if (own.of[GP_CAUSE_loader].times) own.of[GP_CAUSE_loader].times = batches(t);
     v->work += own.work, v->queued += own.queued, v->calls += own.calls,

@@ -61,6 +61,7 @@ typedef struct gp_verdict {
     gp_idle idle;       /* of the rank that ended last */
     uint64_t wall;
     uint64_t launches, replayed; /* the host's events that queued work; by captured functions */
+    uint64_t longer, blocked;    /* kernels of at least 20 us, launched by a call; within it */
     uint64_t launched;           /* as gp_lost_launches; of another program's trace */
     uint64_t calls;              /* kernels and copies that a call of the runtime queued */
     uint64_t host, work, queued; /* all ranks' events of the host, kernels and copies, and of the

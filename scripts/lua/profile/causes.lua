@@ -158,7 +158,7 @@ local function shortest(prof, built)
     for _, row in ipairs(prof:rows { group = "kernel" }) do
         local ns = row.self_device_time_total
         local name = row.name:lower()
-        if has_any(name, OTHERS) or name:find "^copy %l2%l" then ns = 0 end
+        if has_any(name, OTHERS) or name:find "^copy %u2%u" then ns = 0 end
         all = all + ns
         if ns > 0 and ns <= least * row.count then short, runs = short + ns, runs + row.count end
     end
@@ -214,7 +214,7 @@ end
 --- Whether CUDA graphs launched at least half of the devices' work, and torch.compile made kernels
 --- of a quarter of its time; whether the program is known to be PyTorch's, of another program's
 --- trace; and whether captured functions launched at least half of list's launches -> {graphs,
---- compiled, torch, captured, replayed, launches}.
+--- compiled, torch, captured, replayed, launches, longer, blocked}.
 function M.built(prof, list)
     local work, graphs, all, compiled = 0, 0, 0, 0
     for _, row in ipairs(prof.foreign and prof:launches() or {}) do
@@ -227,6 +227,7 @@ function M.built(prof, list)
     end
     return { graphs = work > 0 and 2 * graphs >= work, compiled = all > 0 and 4 * compiled >= all,
         torch = prof.foreign and of_torch(prof), replayed = list.replayed, launches = list.launches,
+        longer = list.longer, blocked = list.blocked,
         captured = list.replayed > 0 and 2 * list.replayed >= list.launches }
 end
 
@@ -242,6 +243,11 @@ local CAPTURED <const> = "launch less: captured functions replay %d of %d alread
     first call launches one by one; %slarger batches"
 local FUSES <const> = "fuse(f) in them makes one kernel of several ops; or "
 
+-- Where calls that launch return after their kernels: 9 of 10, and three.
+local BLOCKING <const> = "%d of %d launches of kernels of 20 us and more return after their \z
+    kernel's end: CUDA_LAUNCH_BLOCKING=1 (or a debugger) makes each wait: without it the host \z
+    goes on"
+
 --- What to do about launches, of gpush's own or of a trace of PyTorch; nil: what cause.def says.
 function M.launches(row, built, prof)
     local fused = row.name and row.name:find("+", 1, true)
@@ -249,6 +255,9 @@ function M.launches(row, built, prof)
         return CAPTURED:format(built.replayed, built.launches, fused and "" or FUSES)
     end
     if not prof.foreign then return fused and FUSED or nil end
+    if built.longer >= 3 and 10 * built.blocked >= 9 * built.longer then
+        return BLOCKING:format(built.blocked, built.longer)
+    end
     if row.reads and 2 * row.most >= row.ns then
         return ("%s of it is in %s, which reads a result on the host: no CUDA graph holds that, \z
             and torch.compile joins nothing across it: %s"):format(time(row.most),
@@ -292,8 +301,8 @@ local FILLS <const> = "most of it fills memory: leave it out where all is writte
     do not clear what is not read"
 
 local PINNED <const> = "the source is pinned already: keep data on the device, copy beside \z
-    kernels, on another stream, where that is not so yet, or move fewer bytes (uint8, 16 bits; augment on \z
-    the device)"
+    kernels, on another stream, where that is not so yet, or move fewer bytes (uint8, 16 bits; \z
+    augment on the device)"
 
 --- What to do about copies, most of which are between devices, fills, or pinned; nil: what is said
 --- of their direction.
@@ -321,7 +330,7 @@ local function own_kinds(prof, lower)
     local all, by, most = 0, { product = 0, elementwise = 0, fused = 0, other = 0 }, nil
     for _, row in ipairs(prof:rows { group = "kernel" }) do
         local ns = row.self_device_time_total
-        if ns > 0 and not row.name:find "^copy %l2%l" then
+        if ns > 0 and not row.name:find "^copy %u2%u" then
             local kind = replay.kernel_kind(row.name)
             all, by[kind] = all + ns, by[kind] + ns
             if kind == "other" and not (most and most.ns >= ns) then

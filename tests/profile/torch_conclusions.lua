@@ -319,4 +319,13 @@ for _, case in ipairs { { "captured", g.capture(twenty) }, { "not", twenty } } d
 end
 os.remove(folder_of)
 
+-- ---- copies are no kernels ----
+local w, big = g.randn(256, 256, { device = "gpu" }), g.zeros(1024, 1024, { device = "gpu" })
+local kernels = by_cause(g.profile.run(function()
+    for _ = 1, 20 do w:matmul(w) end
+    for _ = 1, 4 do big:cpu() end
+end):verdict()).kernels
+t.is({ has(kernels.advice, "copy"), has(kernels.advice, "matmul") or has(kernels.advice,
+    "products, convolutions") }, { false, true }, "what kernels are told", kernels.advice)
+
 t.done()

@@ -27,8 +27,9 @@ function M.came_once(row)
     local why = row.cause == "launches" and row.extras == 1 and ": no kernel ran there for the \z
         first time, and nothing on the record says why; the system may have given its processor \z
         to something else" or ": not what each step takes"
-    return ("%s of the %s came %s%s%s; record more steps to see whether it comes again"):format(
-        time(row.extra), time(row.ns), row.extras == 1 and "once, " or "", when, why)
+    return ("%s of the %s came %s%s%s%s"):format(time(row.extra), time(row.ns),
+        row.extras == 1 and "once, " or "", when, why,
+        row.extras == 1 and "; record more steps to see whether it comes again" or "")
 end
 
 --- What to do about set-up that comes in at least half of the steps, so that it is no first use, or

@@ -410,7 +410,7 @@ local function verdict(prof, rank)
             once = once .. (unnamed and not row.sampled and NAMES or "")
             local named = row.cause == "script" and row.sampled
             -- the place named may have come in each step, beside what came once
-            local beside = named and row.most <= row.ns - row.extra
+            local beside = named and row.most <= row.ns - row.extra or row.extras > 1
             row.advice = beside and row.advice .. "; " .. once
                 or named and HAS:format(place(row), time(row.most), once) or once
         end

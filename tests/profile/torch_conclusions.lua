@@ -326,6 +326,6 @@ local kernels = by_cause(g.profile.run(function()
     for _ = 1, 4 do big:cpu() end
 end):verdict()).kernels
 t.is({ has(kernels.advice, "copy"), has(kernels.advice, "matmul") or has(kernels.advice,
-    "products, convolutions") }, { false, true }, "what kernels are told", kernels.advice)
+    "products, convolutions") }, { false, true }, "advice for kernels", kernels.advice)
 
 t.done()

@@ -256,7 +256,7 @@ r:op("aten::mm", 0, 20)
 r:kernel("gemm", 10, 5000, r:call("cudaLaunchKernel", 5, 10))
 r:python("torch/optim/lr_scheduler.py(1550): step", 100, 6000)
 r:op("aten::item", 200, 5000)
-r:copy(4, 5010, 10, r:call("cudaMemcpyAsync", 300, 20), 4)
+r:copy("Memcpy DtoH (Device -> Pageable)", 5010, 10, r:call("cudaMemcpyAsync", 300, 20), 4)
 r:call("cudaStreamSynchronize", 330, 4800)
 local stepped = load(r):sync()[1]
 t.is({ stepped.why, stepped.what }, { "item", "scheduler.step" }, "a schedule's read")

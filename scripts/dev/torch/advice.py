@@ -32,6 +32,8 @@ HERE = "i = labels.to(x.device)\nr = x[i]"
 SCALED = ("p = torch.nn.Parameter(x.clone())\no = torch.optim.SGD([p], lr=0.1{})\n"
           "s = torch.amp.GradScaler('cpu')\ns.scale((p * p).sum()).backward()\n"
           "s.step(o)\ns.update()\nr = p.detach()")
+PLATEAU = ("o = torch.optim.SGD([torch.nn.Parameter(x.clone())], lr=0.1)\n"
+           "s = torch.optim.lr_scheduler.ReduceLROnPlateau(o, patience=0)\n")
 SAME, META = False, True
 
 # row: (a program that waits, [what to write instead], whether the meta device tells them apart).
@@ -41,6 +43,11 @@ ROWS = {
     "aten::item": ("r = 0.0\nfor loss in losses:\n    r += loss.detach().item()",
                    ["total = zero\nfor loss in losses:\n    total += loss.detach()\nr = total"],
                    META),
+    "scheduler.step": (
+        PLATEAU + "for loss in losses:\n    s.step(loss.detach() * 0 + 1)\nr = o.param_groups[0]['lr']",
+        [PLATEAU + "for epoch in losses:\n    total = zero\n    for loss in losses:\n"
+         "        total += loss.detach()\n    s.step(total.item() * 0 + 1)\n"
+         "r = o.param_groups[0]['lr']"], SAME),
     "torch.save": ("for i in range(4):\n    r = x.cpu()",
                    ["N = 2\nfor i in range(4):\n    r = x.cpu() if i % N == 1 else None"], SAME),
     "print": ("r = x.sum()\nstr(r)", ["loss = x.sum()\nstr(loss.item())\nr = loss"], SAME),

@@ -169,6 +169,24 @@ for _, case in ipairs { { "setup", { 3, 6, 9 }, "comes in 3 of the 10 steps: fir
     t.ok(advice:find(case[3]), ("%s in %d steps"):format(case[1], #case[2]), advice)
 end
 
+-- Six steps of ten launches of 10 us, but for the fourth, which has 200; or one of 1.9 ms more.
+for _, many in ipairs { true, false } do
+    local r, at = made.trace(), 0
+    for k = 1, 6 do
+        local began = at
+        for i = 1, k == 4 and many and 200 or 10 do
+            local slow = k == 4 and not many and i == 5 and 1900 or 0
+            r:op("aten::mm", at, 10 + slow)
+            r:kernel("gemm", at + 10 + slow, 2, r:call("cudaLaunchKernel", at + 2, 6 + slow))
+            at = at + 12 + slow
+        end
+        r:region("ProfilerStep#" .. k, began, at - began)
+    end
+    local advice = by_cause(load(r):verdict()).launches.advice
+    t.is({ has(advice, "came once, in step 4 of the 6"), has(advice, "given its processor") },
+        { true, not many }, "a step with more launches, or a slow one", advice)
+end
+
 -- Six steps of three launches of 200 us, each of which returns 6 us after its kernel's end, or
 -- before it begins.
 for _, blocks in ipairs { true, false } do

@@ -188,6 +188,8 @@ static void set_extra(lua_State *L, const gp_worth *w) {
     set_int(L, "extra", w->extra);
     set_int(L, "extras", (uint64_t)w->extras);
     set_int(L, "in_steps", (uint64_t)w->in_steps);
+    set_int(L, "parts", w->parts);
+    set_int(L, "of_step", w->of_step);
     set_int(L, "step", (uint64_t)w->step);
     set_int(L, "steps", (uint64_t)w->steps);
     set_int(L, "earlier", w->earlier);
@@ -271,14 +273,14 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, more, at_most, rank, advice, reads,
  * file, line, name, sampled, library, before, before_file, before_line, most, most_times, once,
- * extra, extras, in_steps, step, steps, earlier, between, filled, small, pass}, rank where there
- * are several, sampled where name is a function of the script's, or what a library does for it,
- * with advice on that as library, one for each cause that the record knows, in the order of
- * cause.def; with wall, work, queued, calls, launched, launches, replayed, longer, blocked, busy,
- * profiler (its own time), sampled (whether samples of the script were taken), devices (the worth
- * of kernels, copies, collectives and delays together), all_waits (that of waits and synchronize
- * together), vague (what those are worth is not known), paced (nor how long worker processes took
- * for batches) and, where the record does not tell, untold */
+ * extra, extras, in_steps, parts, of_step, step, steps, earlier, between, filled, small, pass},
+ * rank where there are several, sampled where name is a function of the script's, or what a library
+ * does for it, with advice on that as library, one for each cause that the record knows, in the
+ * order of cause.def; with wall, work, queued, calls, launched, launches, replayed, longer,
+ * blocked, busy, profiler (its own time), sampled (whether samples of the script were taken),
+ * devices (the worth of kernels, copies, collectives and delays together), all_waits (that of waits
+ * and synchronize together), vague (what those are worth is not known), paced (nor how long worker
+ * processes took for batches) and, where the record does not tell, untold */
 static int l_verdict(lua_State *L) {
     static const char *const why[] = {"",      "empty", "dropped",  "cut",   "device",
                                       "calls", "work",  "launched", "orders"};
@@ -290,7 +292,7 @@ static int l_verdict(lua_State *L) {
     for (int cause = 0, n = 0; cause < GP_CAUSES; cause++) {
         const gp_worth *w = &v.of[cause];
         if (!w->ns) continue;
-        lua_createtable(L, 0, 20);
+        lua_createtable(L, 0, 22);
         set_texts(L, p, (gp_cause)cause, w);
         set_int(L, "ns", w->ns);
         set_int(L, "times", w->times);

@@ -64,6 +64,16 @@ static void set_extra(gp_worth *w, const uint64_t *ns, int n, uint64_t *list) {
     w->step = most + 1;
 }
 
+/* How many parts of a cause the step with the most of it has. */
+static void count_in_step(gp_ledger *l, gp_cause cause, const uint64_t *begin, int n) {
+    gp_worth *w = &l->v->of[cause];
+    for (int i = 0; i < l->n; i++) {
+        const gp_owed *part = &l->part[i];
+        w->of_step += part->cause == cause && step_at(begin, n, part->asked) == w->step - 1;
+        w->parts += part->cause == cause;
+    }
+}
+
 /* Adds up each cause by the steps that asked for it; where there are fewer than three, the host's
  * by its stretches. */
 static void find_extra(gp_ledger *l) {
@@ -87,6 +97,7 @@ static void find_extra(gp_ledger *l) {
         gp_worth *w = &l->v->of[cause];
         w->steps = nsteps > 2 ? nsteps : 0;
         set_extra(w, ns, n, list);
+        if (w->steps) count_in_step(l, (gp_cause)cause, begin, nsteps);
         if (!w->steps) w->step = 0;
     }
     free(begin);

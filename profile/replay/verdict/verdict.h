@@ -21,7 +21,8 @@ typedef struct gp_worth {
     uint64_t extra;     /* ns that are owed to it in the steps that have most of it more than in the
                            median one; of fewer than three steps, of the host's time in stretches */
     int extras;         /* how many steps, or stretches, these are; */
-    int in_steps;       /* in how many of `steps` there is any of it */
+    uint64_t parts, of_step; /* of how many parts it is, where there are steps; of `step` */
+    int in_steps;            /* in how many of `steps` there is any of it */
     int step, steps;    /* the first of those with the most, from 1, of `steps`; 0: of stretches */
     uint64_t earlier;   /* of devices' work: ns of what nothing on the record queued */
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at

@@ -24,9 +24,12 @@ function M.came_once(row)
     local when = row.steps == 0 and "in one stretch of this record"
         or row.extras == 1 and ("in step %d of the %d on the record"):format(row.step, row.steps)
         or ("in %d of the %d steps on the record"):format(row.extras, row.steps)
-    local why = row.cause == "launches" and row.extras == 1 and ": no kernel ran there for the \z
-        first time, and nothing on the record says why; the system may have given its processor \z
-        to something else" or ": not what each step takes"
+    -- as many of them as there is more of it: the step launches more, and none of these is slow
+    local more = row.of_step > 0 and row.extra * row.parts <= 2 * row.of_step * row.ns
+    local slow = row.cause == "launches" and row.extras == 1 and not more
+    local why = slow and ": no kernel ran there for the first time, and nothing on the record says \z
+        why; the system may have given its processor to something else"
+        or ": not what each step takes"
     return ("%s of the %s came %s%s%s%s"):format(time(row.extra), time(row.ns),
         row.extras == 1 and "once, " or "", when, why,
         row.extras == 1 and "; record more steps to see whether it comes again" or "")

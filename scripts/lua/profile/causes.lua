@@ -27,8 +27,8 @@ function M.came_once(row)
     -- as many of them as there is more of it: the step launches more, and none of these is slow
     local more = row.of_step > 0 and row.extra * row.parts <= 2 * row.of_step * row.ns
     local slow = row.cause == "launches" and row.extras == 1 and not more
-    local why = slow and ": no kernel ran there for the first time, and nothing on the record says \z
-        why; the system may have given its processor to something else"
+    local why = slow and ": no kernel ran there for the first time, and nothing on the record \z
+        says why; the system may have given its processor to something else"
         or ": not what each step takes"
     return ("%s of the %s came %s%s%s%s"):format(time(row.extra), time(row.ns),
         row.extras == 1 and "once, " or "", when, why,

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 SETUP = """
-import copy, json, math, os, random, sys, time
+import copy, json, math, os, random, sys, tempfile, time
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from torch.utils.data import DataLoader, Subset, TensorDataset
 x = torch.arange(12.).reshape(3, 4)
@@ -29,6 +29,9 @@ recs = [{"name": "ab", "v": 3}, {"name": "c", "v": 1}]
 ds = TensorDataset(x, v)
 loader = DataLoader(ds, batch_size=2)
 tqdm = iter
+sys.argv, txt = ["s.lua", "64", "--cpu"], os.path.join(tempfile.gettempdir(), "hints.txt")
+with open(txt, "w") as out:
+    out.write("l1\\nl 2\\n")
 """
 
 

@@ -155,6 +155,7 @@ for name in ("mean median std var average quantile percentile histogram"):gmatch
 end
 function functions.len(args)
     local e = args[1]
+    if e and translate.is_argv(e) then return "#arg + 1", 9 end
     if e and e[1] == "call" and path(e[2]) == "set" then
         return "#" .. emit(translate.sequences(args)[1]), 11
     end

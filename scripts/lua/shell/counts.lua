@@ -44,16 +44,35 @@ local function asks(call, option)
     return false
 end
 
+-- Whether the call is of NumPy's function, whose sort, max or median gives one array.
+local function is_numpy(f)
+    local full = path(f)
+    return full and elsewhere.is_package(full, translate.value)
+        and elsewhere.keys(full)[2] ~= nil
+end
+
 -- Whether the call's second result is indices: x.max(1), torch.topk(x, 2), a pool's.
 local function gives_indices(node)
     node = origin(node)
     local f = node[1] == "call" and node[2]
     local name = f and (f[3] or f[2])
-    return f and (elsewhere.indices(name) == 2 or asks(node, "return_indices")
+    return f and (elsewhere.indices(name) == 2 and not is_numpy(f)
+        or asks(node, "return_indices")
         or asks(node, "return_inverse")
         or type(name) == "string" and name:find "_with_indices$" ~= nil)
 end
 translate.gives_indices = gives_indices
+
+-- Whether it is x.max(axis=1) or the like, which PyTorch and NumPy have: with an index NumPy's,
+-- which gives values only.
+local function of_axis(node)
+    node = origin(node)
+    for _, a in ipairs(node[1] == "call" and node[3] or {}) do
+        if a[1] == "named" and a[2] == "axis" then return true end
+    end
+    return false
+end
+translate.of_axis = of_axis
 
 -- Whether the numbers that the expression gives count from 1 here and from 0 in Python: those of
 -- x.argmax(1), x.max(1)[1].tolist(), a loop's variable over such a list.
@@ -93,7 +112,7 @@ end
 function is_index(node)
     local k, base = node[1], node[2]
     if k == "name" then return translate.from_one(base) end
-    local second = k == "index" and literal(node[3][1]) == 1
+    local second = k == "index" and literal(node[3][1]) == 1 and not of_axis(base)
         or k == "field" and node[3] == "indices"
     if second and gives_indices(base) then return true end
     if k == "paren" or k == "index" or k == "star" or k == "field" and kept[node[3]] then

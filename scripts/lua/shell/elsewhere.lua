@@ -18,8 +18,8 @@ function elsewhere.renew() ops = nil end
 local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "math.exp(1)",
     ["np.inf"] = "math.huge", ["torch.inf"] = "math.huge", ["math.inf"] = "math.huge",
     ["np.nan"] = "0/0", ["torch.nan"] = "0/0", ["math.nan"] = "0/0", ["math.e"] = "math.exp(1)",
-    ["torch.__version__"] = "gpush._VERSION", ["sys.argv"] = "arg",
-    ["sys.stderr"] = "io.stderr", ["sys.stdout"] = "io.stdout",
+    ["torch.__version__"] = "gpush._VERSION", ["sys.argv"] = "{table.unpack(arg, 0)}",
+    ["sys.stderr"] = "io.stderr", ["sys.stdout"] = "io.stdout", ["sys.stdin"] = "io.stdin",
 }
 -- Numbers of other languages, which are variables to Lua, and nil.
 elsewhere.numbers = { nan = "0/0", NaN = "0/0", inf = "math.huge", Inf = "math.huge",

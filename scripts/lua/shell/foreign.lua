@@ -62,6 +62,10 @@ local function scope_of(value, before)
         end
         return v
     end
+    function scope.is_file(name)
+        return before ~= nil and (before:find("%f[%w_]open%b()%s+as%s+" .. name .. "%f[^%w_]")
+            or before:find("%f[%w_]" .. name .. "%s*=%s*open%(")) ~= nil
+    end
     local function ask(translate)
         for line in (before or ""):gmatch "[^\n]+" do
             local ok, nodes = pcall(require "shell.parse".line, line)

@@ -271,7 +271,8 @@ function translate.part_of(node, key)
         inverse = inverse or a[1] == "named" and a[2] == "return_inverse"
     end
     if not which then return nil end
-    if not (several[name] or told == "several" or translate.gives_indices(node)) then return nil end
+    local two = translate.gives_indices(node) and not (math.type(key) and translate.of_axis(node))
+    if not (several[name] or told == "several" or two) then return nil end
     local text = emit(node)
     local group = call[1] == "name" and gpush[name] == nil and rawget(gpush.linalg, name)
     if group and text:find("^" .. name) then text = "linalg." .. text end -- Julia's svd(A).S
@@ -308,8 +309,24 @@ local function items_of(node)
     return items
 end
 
+-- sys.argv[1] and sys.argv[1:], the arguments after the script, which is arg[0].
+local function of_argv(item)
+    local function place(of, n) -- n: 1 of an index, 0 of the last of a range
+        if not from_end(of) then return (plus(of, n - 1)) end
+        return (plus(counts.after({ "raw", "#arg" }, of), n))
+    end
+    if item[1] ~= "range" then return ("arg[%s]"):format(place(item, 1)) end
+    local a, b = not missing(item[2]) and item[2], not missing(item[3]) and item[3]
+    if not missing(item[4]) then say "a range with a step: a loop" end
+    if a and literal(a) == 1 and not b then return "arg" end
+    local first = a and place(a, 1) or "0"
+    if a and from_end(a) then first = ("math.max(%s, 0)"):format(first) end
+    return ("{table.unpack(arg, %s%s)}"):format(first, b and ", " .. place(b, 0) or ""), 13
+end
+
 function translate.write.index(node)
     local items = items_of(node)
+    if translate.is_argv(node[2]) and #items == 1 then return of_argv(items[1]) end
     local pair = translate.part_of(node[2], #items == 1 and literal(items[1]))
     if pair then return pair end
     require "shell.complex".index(node)

@@ -388,6 +388,7 @@ write["with"] = function(node)
             else
                 head = head .. ("do local %s <close> = %s "):format(as and as[2] or "_",
                     translate.block(value))
+                if as and name == "open" then translate.tell(as[2], value) end
                 tail = " end" .. tail
             end
         end

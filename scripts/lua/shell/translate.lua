@@ -79,6 +79,11 @@ end
 
 translate.value = value_of
 
+-- Whether an earlier line opened a file under the name.
+function translate.is_file(name)
+    return not loops[name] and not told[name] and scope.is_file ~= nil and scope.is_file(name)
+end
+
 function translate.told(name) return told[name] end
 
 -- Whether the expression reads the variable.
@@ -164,6 +169,11 @@ local function is_shape(node)
     return node[1] == "call" and node[2][1] == "field" and node[2][3] == "size" and #node[3] == 0
 end
 translate.is_shape = is_shape
+
+-- Whether it is sys.argv, whose numbers count from 0 in Lua's arg, too.
+function translate.is_argv(node)
+    return node[1] == "field" and path(node) == "sys.argv" and value_of "sys" == nil
+end
 
 local function call_kind(node)
     if is_shape(node) then return "table" end
@@ -257,6 +267,7 @@ function kinds.field(node)
     local name = path(node)
     local known = name and elsewhere.value(name, true)
     if known and (known == "0/0" or known:find "^math%.") then return "number" end -- np.pi
+    if translate.is_argv(node) then return "table" end
     local v = name and value_of(name) or nil
     return v ~= nil and (gpush.is_tensor(v) and "tensor" or type(v)) or nil
 end
@@ -267,6 +278,7 @@ end
 function kinds.index(node)
     local k = kind(node[2]) or translate.in_list(node[2]) and "table" or nil
     local part = k == "table" and node[3][1][1] == "range"
+    if translate.is_argv(node[2]) and not part then return "string" end
     if is_shape(node[2]) and not part then return "number" end
     if translate.is_sample(node) then return "table" end
     local known = require "shell.known"
@@ -422,7 +434,7 @@ function write.field(node)
     local full = path(node)
     local v = full and elsewhere.value(full, true)
     if v and (rawget(_G, full:match "^[%a_][%w_]*") == nil or gpush[full:match "^%w+"]) then
-        return v
+        return v, v:find "^{" and 13 or nil
     end
     if full and elsewhere.is_package(full, value_of) then
         return elsewhere.name(full) or say(elsewhere.advice(full, true))

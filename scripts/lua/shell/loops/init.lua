@@ -87,6 +87,18 @@ local function is_dataset(node)
 end
 loops.is_dataset = is_dataset
 
+-- What goes through the lines of an open file, as Python's with their ends; nil of other values.
+local function lines_of(node)
+    local of = translate.origin(node)
+    local opened = called(of, "open")
+    if opened and of == node and opened[1] then
+        return ('io.lines(%s, "L")'):format((emit(opened[1])))
+    end
+    local file = opened or path(of) == "sys.stdin" or node[1] == "name"
+        and (io.type(loops.value(node[2])) or translate.is_file(node[2]))
+    return file and emit(node, 14) .. ':lines "L"' or nil
+end
+
 local of_dict = { items = 2, keys = 1, values = 1 }
 -- What goes through several values as a list: texts by their characters, dicts by their keys,
 -- d.items(), enumerate and zip; any other node as it is.
@@ -94,6 +106,11 @@ local as_list
 function as_list(node)
     local names = { { "name", translate.unused "a" } }
     if batches.loader(node) then return { "raw", batches.list(node), kind = "table" } end
+    local lines = lines_of(node)
+    if lines then
+        return { "raw", translate.renamed("(function() local t = {} for l in %s do t[#t + 1] = l \z
+            end return t end)()", "t l"):format(lines), kind = "table", of = "string" }
+    end
     local method = node[1] == "call" and node[2][1] == "field" and #node[3] == 0 and node[2][3]
     local set = called(node, "set")
     if set and set[1] then -- its values, once each
@@ -126,6 +143,7 @@ local element
 function element(over)
     local of = over and (over[1] == "index" and known.member(over) or translate.origin(over))
     if of == nil then return "unknown" end
+    if of[1] == "raw" and of.of then return of.of end
     if translate.is_index(over) then return kind(over) == "tensor" and "indices" or "index" end
     if batches.loader(over) then return "table" end
     if over[1] == "name" and translate.of_loop(over[2]) == "tensors" or batches.next(of) then
@@ -332,13 +350,16 @@ local function listed(targets, over, trees, body)
         return batches.loop(translate.unused "step", targets, over, trees, body)
     end
     if is_dataset(over) then return sampled(translate.unused "i", targets, over, body) end
-    local v = over[1] == "name" and loops.value(over[2])
     if is_dict(over) then
         translate.note(UNORDERED)
         return ("for %s in pairs(%s) do "):format(names, (emit(over))),
             translate.looping({ names }, "string", body)
     end
-    if io.type(v) then return ("for %s in %s:lines() do "):format(names, (emit(over))), body() end
+    local lines = lines_of(over)
+    if lines then
+        return ("for %s in %s do "):format(names, lines),
+            translate.looping({ names }, "string", body)
+    end
     if kind(over) == "string" then
         return ("for %s in %s:gmatch(utf8.charpattern) do "):format(names, emit(over, 14)),
             translate.looping({ names }, "string", body)

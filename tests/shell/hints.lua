@@ -254,6 +254,22 @@ for line, text in pairs { ["x.var(axis=1)"] = "NumPy's divides by n",
     t.ok(hint(line, message, syntax):find(text, 1, true), line)
 end
 
+-- Lines by what stands above them: the text, the line, and its hint.
+for _, case in ipairs { { "", "for i in 1:3", "for i = 1, 3 do" },
+    { "", "for i in range(3):", "for i = 0, 2 do … end  -- x[i] there is x[i + 1] here" },
+    { "a = np.array([1., 2.])", "a.std()", "std(a:double(), {correction = 0})" },
+    { "a = net(x).numpy()\na = tensor{1.}", "a.repeat(2)", "a:repeat_interleave(2)" },
+    { "a = np.ones(3)\na = torch.ones(3)", "a.repeat(2)", "a:tile(2)" },
+    { "", "wide.std()", "wide:std()  -- PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}" },
+    { "with open(p) as f:", "for l in f: print(l)", 'for l in f:lines "L" do print(l) end' },
+    { "f = open(p)", "q = [l for l in f]",
+        'q = {} for l in f:lines "L" do q[#q + 1] = l end' } } do
+    fresh()
+    rawset(_G, "a", tensor { 1., 2. })
+    rawset(_G, "wide", tensor({ 1., 2. }, { dtype = "f64" }))
+    t.is(shell.line(case[2], function(name) return rawget(_G, name) end, case[1]), case[3], case[2])
+end
+
 -- What has no code that is right: words.
 for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x.sum() or y.sum()",
     'd = {"dim": 0}; d["dim"] = 1; x.sum(d["dim"])', "d = [0, 1]; d.reverse(); x.sum(d[0])",

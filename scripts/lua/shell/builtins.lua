@@ -150,7 +150,7 @@ local function average(name)
         return emit { "call", { "name", name }, { of, table.unpack(args, 2) } }
     end
 end
-for name in ("mean median std var average quantile percentile histogram"):gmatch "%a+" do
+for name in ("mean median nanmedian std var average quantile percentile histogram"):gmatch "%a+" do
     functions["np." .. name] = average("np." .. name)
 end
 function functions.len(args)

@@ -66,6 +66,17 @@ local function scope_of(value, before)
         return before ~= nil and (before:find("%f[%w_]open%b()%s+as%s+" .. name .. "%f[^%w_]")
             or before:find("%f[%w_]" .. name .. "%s*=%s*open%(")) ~= nil
     end
+    -- Whether the last line in Python that sets the variable sets it to what NumPy makes.
+    function scope.is_array(name)
+        for _, text in ipairs(require "shell.parse.inputs"(before)) do
+            local set = text:match("%f[%w_.]" .. name .. "%s*=%f[^=](.*)") or ""
+            if set:find "%f[%w_]torch%." then return false end
+            if set:find "^%s*np%." or set:find "^%s*numpy%." or set:find "%.numpy%(%)%s*$" then
+                return true
+            end
+        end
+        return false
+    end
     local function ask(translate)
         for line in (before or ""):gmatch "[^\n]+" do
             local ok, nodes = pcall(require "shell.parse".line, line)

@@ -87,27 +87,41 @@ local function reversing(node)
     return node[1] == "range" and node[4] and (literal(node[4]) or 1) < 0
 end
 
--- x[:, ::-1] is a flip.
+local of_tensor
+
+-- x[:, ::-1] is a flip, to which the other indices are applied: x[::2, ::-1].
 local function flipped(base, items)
-    local at, out = 0, {}
-    for _, item in ipairs(items) do
-        at = at + 1
+    local dims, dim, behind, rest, more = {}, 0, false, {}, false
+    local of_dims = 0 -- how many of the indices have a dim
+    local function has_dim(item) return not missing(item) and not (path(item) or ""):find "newaxis$" end
+    for _, item in ipairs(items) do of_dims = of_dims + (has_dim(item) and 1 or 0) end
+    for i, item in ipairs(items) do
+        if has_dim(item) then dim = dim + 1 end
+        behind = behind or item[1] == "ellipsis"
+        rest[i] = item
+        local n = reversing(item) and literal(item[4])
         if reversing(item) then
             local whole = translate.is_julia() and literal(item[3]) == -1 and literal(item[4]) == 1
                 and literal(last_index(item[2])) == -1
-            if not whole and (item[2] or item[3] or literal(item[4]) ~= -1) then
+            if whole then n = -1
+            elseif item[2] or item[3] or not n or translate.is_julia() then
                 say "a negative step: x:flip(dim), and a range of it"
             end
-            out[#out + 1] = at
-        elseif not (item[1] == "range" and not item[2] and not item[3]) then
+            dims[#dims + 1] = behind and dim - of_dims - 1 or dim
+            rest[i] = { "range", nil, nil, n < -1 and { "number", tostring(-n) } or nil }
+        elseif kind(item) == "tensor" and translate.is_mask(item) then
             say "a negative step: x:flip(dim), and the other indices after it"
         end
+        local all = rest[i][1] == "ellipsis"
+            or rest[i][1] == "range" and not (rest[i][2] or rest[i][3] or rest[i][4])
+        more = more or not all
     end
     note(COUNT)
-    return ("%s:flip(%s)"):format(base, table.concat(out, ", "))
+    base = ("%s:flip(%s)"):format(base, table.concat(dims, ", "))
+    return more and of_tensor(base, rest) or base
 end
 
-local function of_tensor(base, items)
+function of_tensor(base, items)
     for _, item in ipairs(items) do if reversing(item) then return flipped(base, items) end end
     local texts, list, plain, ranges = {}, {}, true, false
     local of = items[1][1] == "range" and base:find "^[%a_][%w_]*$" and translate.of_loop(base)

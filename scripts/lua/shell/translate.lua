@@ -79,9 +79,12 @@ end
 
 translate.value = value_of
 
--- Whether an earlier line opened a file under the name.
+-- Whether an earlier line opened a file under the name, or set it to what NumPy makes.
 function translate.is_file(name)
-    return not loops[name] and not told[name] and scope.is_file ~= nil and scope.is_file(name)
+    return not loops[name] and not told[name] and scope.is_file(name)
+end
+function translate.is_array(name)
+    return not loops[name] and not told[name] and scope.is_array(name)
 end
 
 function translate.told(name) return told[name] end

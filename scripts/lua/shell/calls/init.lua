@@ -80,6 +80,7 @@ end
 local function is_array(node)
     node = known.bare(node)
     local f = node[1] == "call" and node[2]
+    if node[1] == "name" then return translate.is_array(node[2]) end
     if node[1] == "binary" then return is_array(node[3]) or is_array(node[4]) end
     if node[1] == "index" then return is_array(node[2]) end
     local full = f and path(f)
@@ -107,10 +108,33 @@ end
 local compares = { eq = true, ne = true, lt = true, le = true, gt = true, ge = true, equal = true,
     isin = true }
 
+local by_n = { std = true, var = true } -- NumPy's divide by n, PyTorch's by n - 1
+-- Whether such a call is NumPy's: PyTorch has it of no integers, and no option ddof.
+local function is_numpy(object, name, args)
+    local numpy = by_n[name] and translate.whole_array(object)
+    for _, a in ipairs(args) do
+        if a[1] == "named" and a[2] == "ddof" then return true end
+        numpy = numpy and (a[1] ~= "named" or a[2] == "axis" or a[2] == "keepdims")
+    end
+    return numpy
+end
+
+-- Whether such a call may be NumPy's: axis= is its word, and f64 its dtype.
+local function may_be_numpy(object, args)
+    local v, axis = known.value(object), false
+    local wide = gpush.is_tensor(v) and v.dtype == "f64"
+    for _, a in ipairs(args) do
+        axis = axis or a[1] == "named" and a[2] == "axis"
+        wide = wide and a[2] ~= "unbiased" and a[2] ~= "correction"
+    end
+    return axis or wide
+end
+
 local named_call, method_call
 function method_call(node)
     local object, name, args = node[2][2], node[2][3], node[3]
-    if of_arrays[name] and node[2][1] == "field" and is_array(object) then
+    if of_arrays[name] and node[2][1] == "field"
+        and (is_array(object) or is_numpy(object, name, args)) then
         return named_call({ "call", { "name", "np." .. name }, { object, table.unpack(args) } },
             "np." .. name)
     end
@@ -133,9 +157,8 @@ function method_call(node)
     local of, op = parameters(name, true)
     if not op then of, op = parameters(name:match "^(.*)_$" or name, true) end
     if name == "mean" or name == "std" or name == "var" then object = translate.wide(object) end
-    for _, a in ipairs(name ~= "mean" and object ~= node[2][2] and {} or args) do
-        local numpy = (name == "std" or name == "var") and a[1] == "named" and a[2] == "axis"
-        if numpy then note "PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}" end
+    if by_n[name] and object == node[2][2] and may_be_numpy(object, args) then
+        note("PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}", true)
     end
     if compares[name] and #args == 1
         and (translate.is_index(object) or translate.is_index(args[1])) then

@@ -4,8 +4,7 @@
 -- before it has: in the text above it, before, or among the prompt's inputs.
 local require = ...
 local tokens = require "shell.parse.tokens"
-local registry = debug.getregistry()
-local INPUTS <const> = 30 -- the last ones that are asked
+local inputs = require "shell.parse.inputs"
 
 local marks = { "^%s*julia>", "^%s*using%s+%u", "|>", "%f[%w_]%a+!%(", "%f[%w_]CUDA%.%l",
     "%f[%w_]cu%(", "%f[%w_]for%s+%a+%s+in%s+%d+:%w", "%f[%w_]abs2%f[^%w_]" }
@@ -36,25 +35,11 @@ local function language(line)
     return ok and list.powers or nil
 end
 
--- The prompt's inputs, the last first.
-local function inputs()
-    local kept, last, out = registry["gpush.inputs"] or {}, 0, {}
-    for name in next, kept do last = math.max(last, tonumber(name:match "%[(%d+)%]$") or 0) end
-    for n = last, math.max(last - INPUTS, 1), -1 do
-        out[#out + 1] = kept[("=stdin[%d]"):format(n)]
-    end
-    return out
-end
-
 return function(line, before)
     local known = language(line)
     if known == nil and has_end(line, before) then known = true end
-    local lines = {}
-    for text in (before or ""):gmatch "[^\n]+" do table.insert(lines, 1, text) end
-    for _, list in ipairs { lines, inputs() } do
-        for _, text in ipairs(known == nil and list or {}) do
-            if known == nil then known = language(text) end
-        end
+    for _, text in ipairs(known == nil and inputs(before) or {}) do
+        if known == nil then known = language(text) end
     end
     return known or false
 end

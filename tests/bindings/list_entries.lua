@@ -132,6 +132,18 @@ refused(function() for _ in g.data.Loader(rows) do break end end,
 -- Modules, schedules and pictures.
 local deep = g.nn.Sequential(g.nn.Linear(3, 3), g.nn.ReLU())
 refused(function() return deep[0] end, "module[0]: modules in a list count from 1", "0")
+for name, list in pairs { Sequential = g.nn.Sequential(layer(), layer()),
+    ModuleList = g.nn.ModuleList { layer(), layer() } } do
+    for _, at in ipairs { 0, -1 } do
+        refused(function() list[at] = layer() end,
+            ("module[%d]: modules in a list count from 1; the last one is model[#model]"):format(at),
+            name .. ": a module as entry " .. at)
+    end
+    t.is(#list:parameters(), 4, name .. ": which is none then")
+    list[#list] = g.nn.Linear(2, 5)
+    t.is(#list:parameters(), 4, name .. ": the last is replaced")
+    t.is(list[2].weight.shape[1], 5, name .. ": by the module")
+end
 refused(function() return deep[-1] end, "the last one is model[#model]", "from the end")
 refused(function() return g.nn.ModuleList { deep }[1.5] end, "module[1.5]: expected an integer",
     "a module between two")

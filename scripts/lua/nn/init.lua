@@ -199,14 +199,19 @@ end
 
 -- ---- classes ----
 
+-- Raises for the number of a list that counts from 0 or from its end.
+local function check_number(key)
+    if type(key) ~= "number" or math.tointeger(key) and key > 0 then return end
+    if key % 1 ~= 0 then nn.raise("module[%s]: expected an integer", key) end
+    nn.raise("module[%d]: modules in a list count from 1; the last one is model[#model]", key)
+end
+
 -- What no class has: nil, but for indices of another language, and tensors.
 setmetatable(Module, { __index = function(_, key)
     if is_tensor(key) then
         nn.raise "module[t]: a tensor is no index of a list of modules; t:item() is its number"
     end
-    if type(key) ~= "number" or math.tointeger(key) and key > 0 then return nil end
-    if key % 1 ~= 0 then nn.raise("module[%s]: expected an integer", key) end
-    nn.raise("module[%d]: modules in a list count from 1; the last one is model[#model]", key)
+    check_number(key)
 end })
 
 -- The forward of a class as others call it, model:forward(x): an error names the mistake where it
@@ -240,6 +245,7 @@ end
 -- Called when a field is first set: modules and parameters are recorded, in this order (Lua assigns
 -- `self.a, self.b = …` from the right).
 local function assign(self, key, value)
+    check_number(key)
     rawset(self, key, key == "forward" and check_forward(value) or value)
     local kind = kind_of(value)
     if kind and not self._kinds[key] then

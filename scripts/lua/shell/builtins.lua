@@ -170,7 +170,8 @@ function functions.len(args)
 end
 functions.tuple = functions.list
 
-local pairs_as_dict = looped("dict", { zip = 2, items = 2 })
+local pairs_as_dict = looped("dict", { zip = 2, items = 2, named_parameters = 2,
+    named_buffers = 2, named_modules = 2, named_children = 2 })
 -- dict(d, a = 1), dict(**d), dict(zip(a, b))
 function functions.dict(args)
     local out, text = { "table" }, args[1] and pairs_as_dict(args)

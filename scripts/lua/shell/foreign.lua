@@ -66,6 +66,13 @@ local function scope_of(value, before)
         return before ~= nil and (before:find("%f[%w_]open%b()%s+as%s+" .. name .. "%f[^%w_]")
             or before:find("%f[%w_]" .. name .. "%s*=%s*open%(")) ~= nil
     end
+    function scope.above(pattern) -- in one of a few lines
+        local lines = require "shell.parse.inputs"(before)
+        for i = 1, math.min(#lines, 5) do
+            if lines[i]:find(pattern) then return true end
+        end
+        return false
+    end
     -- Whether the last line in Python that sets the variable sets it to what NumPy makes.
     function scope.is_array(name)
         for _, text in ipairs(require "shell.parse.inputs"(before)) do

@@ -1,7 +1,7 @@
 --!plain
 -- Writes Python's strings, f"…{x:.2f}…" and "{}".format(x) in Lua, for translate.lua.
 local require = ...
-local translate = require "shell.translate"
+local gpush, translate = require "gpush", require "shell.translate"
 local emit, kind, say, write = translate.expression, translate.kind, translate.say, translate.write
 local known = require "shell.known"
 
@@ -88,11 +88,66 @@ local function f_string(node)
     return ('("%s"):format(%s)'):format(whole, table.concat(list, ", "))
 end
 
+-- ---- names of parameters ----
+
+local NAMES <const> = "numbers in the names of parameters count from 1 here"
+local FILES <const> = { pt = true, pth = true, bin = true, npz = true, npy = true, txt = true,
+    safetensors = true }
+
+-- The name with its numbers counted from 1, 3.weight of 2.weight; nil of any other text.
+local function raised(text)
+    if not text:find "^[%w_.]+$" or text:find "^%d+%.%d+$" or FILES[text:match "[^.]*$"] then
+        return nil
+    end
+    local name, n = ("." .. text .. "."):gsub("%.(%d+)%f[.]", function(number)
+        return "." .. math.tointeger(number) + 1
+    end)
+    return n > 0 and name:sub(2, -2) or nil
+end
+
+-- Whether the table has tensors by names with a number: "one", counted from 1; "zero", from 0.
+local function named(v)
+    local of
+    for key, value in next, type(v) == "table" and getmetatable(v) == nil and v or {} do
+        if type(key) ~= "string" or not gpush.is_tensor(value) then return nil end
+        if ("." .. key .. "."):find "%.0%." then return "zero" end
+        if raised(key) then of = "one" end
+    end
+    return of
+end
+
+-- Whether the line is about such names: of a model here, "one"; of a file of PyTorch's, "zero".
+local function about_names()
+    local line = translate.line()
+    if line:find "%f[%w_]state_dict%(" then return "one" end
+    for word in line:gmatch "[%a_][%w_]*" do
+        local of = named(translate.value(word))
+        if of then return of end
+    end
+    return translate.above "%f[%w_]named_%l+%(" and "one" or nil
+end
+
+-- The text, or what it is as a parameter's name.
+local function name_of(text)
+    local name = not translate.counted() and raised(text)
+    if not name and text ~= "." then return text end
+    local of = about_names()
+    local sure = text:find "%a" or text:find "%.$"
+    if of == "one" or not of and sure then translate.note(NAMES, true) end
+    return of == "one" and name or text
+end
+
 function write.string(node)
-    if node.prefix:find "f" then return f_string(node) end
+    if node.prefix:find "f" then
+        local text = node[2]
+        if (text:find "%.{" or text:find "}%.") and about_names() == "one" then
+            translate.note(NAMES, true)
+        end
+        return f_string(node)
+    end
     if node.prefix:find "r" then return '"' .. node[2]:gsub("[\n\"\\]", escapes) .. '"', 13 end
     if node.triple then return '"' .. node[2]:gsub("[\n\"]", escapes) .. '"', 13 end
-    return node.quote .. node[2] .. node.quote, 13
+    return node.quote .. name_of(node[2]) .. node.quote, 13
 end
 
 -- "{} of {:.2f}".format(a, b)

@@ -27,6 +27,13 @@ function translate.unused(name)
     return name
 end
 
+function translate.line() return scope.line end
+
+-- Whether the pattern is in the line, or in one above it.
+function translate.above(pattern)
+    return scope.line:find(pattern) ~= nil or scope.above(pattern)
+end
+
 -- Whether the name, or path, stands in the line once: what is assigned to it does not read it.
 function translate.once(name)
     return name:find "^[%a_][%w_.]*$" and select(2, scope.line:gsub("%f[%w_]"

@@ -328,7 +328,9 @@ local function paired(targets, over, body)
     elseif method == "split" and #over[3] == 0 then
         return ('for %s in %s:gmatch "%%S+" do '):format(names, emit(object, 14)), body()
     elseif method and method:find "^named_" then
-        return ("for %s in %s do "):format(names, (emit(over))),
+        local text = method == "named_children" and translate.line():find "['\"]%d+['\"]"
+            and ("local %s = tostring(%s) "):format(targets[1][2], targets[1][2]) or ""
+        return ("for %s in %s do %s"):format(names, emit(over), text),
             translate.looping({ targets[1][2] }, "string", body)
     end
 end

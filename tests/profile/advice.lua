@@ -35,8 +35,13 @@ end
 -- maybe already over. fails: the error it raises.
 local LOG <const> = { "sync.async(t, function(v) print(v:item()) end)",
     "for i = 1, 5 do if i % 10 == 0 then print(('%d'):format(t)) end end" }
+local ROWS <const> = "x = x:reshape(8, 8) rows = x:select(2, 1):gt(30) mask = rows \z
+    mask = mask:unsqueeze(2):expand_as(x)"
 local cases = {
     { "item/item/", "r = tostring(t:item())", { LOG[1], "local total = t + t" } },
+    { "item/item/", "r = (f * 3):item() - 1.5 == 0",
+        { "local v = (f * 3):detach() r = not (total + v).requires_grad" },
+        once = "f = f:requires_grad_() total = 0 t = f local v = t:detach()" },
     { "item/string.format/", "r = ('%d'):format(t)", LOG },
     { "item/string.format/", "r = string.format('%q', t)", LOG },
     { "item/../", "r = '' .. t", LOG },
@@ -179,6 +184,12 @@ local cases = {
     { "shape/masked_select/", "r = x[mask]:sum()", { "r = where(mask, x, 0):sum()" },
         once = "mask = mask & ~x:eq(2) x = x / (x - 2)" }, -- an infinity that is masked out
     { "shape/masked_select/", "r = x[mask]:sum()", { "r = where(mask, x, 0):sum()" } },
+    { "shape/masked_select/", "r = x[rows]:sum()", { "r = where(mask, x, 0):sum()", "x[mask] = 0" },
+        once = ROWS },
+    { "shape/masked_select/", "r = x[rows]:mean()",
+        { "r = where(mask, x, 0):sum() / mask:sum()" }, once = ROWS },
+    { "shape/masked_select/", "y = x * 2 y[rows] = x[rows] r = y",
+        { "y = x * 2 y = where(mask, x, y) r = y" }, once = ROWS },
     { "alloc/empty_cache/", "do local z = y + 1 end collectgarbage() empty_cache(d)",
         { "do local z = y + 1 end collectgarbage()" } },
     { "alloc//", "local v = empty({memory(d).limit // 4 + 1}, {device = d})",

@@ -105,10 +105,12 @@ masked_fill (see where, masked_scatter, index_fill)
         the result has the common shape
     > local x = tensor{1, -2, 3} return x:masked_fill(x < 0, 0) --> tensor({1, 0, 3}, i64 3 cpu)
 masked_select (see nonzero, where, masked_scatter)
-    The elements are in row-major order; x[mask] is the same. The host waits, since the shape
-    depends on data: where keeps the shape and does not.
+    The elements are in row-major order; x[mask] is the same where mask has x's shape, and takes
+    whole rows where it has fewer dims. The host waits, since the shape depends on data: where keeps
+    the shape and does not.
     shapes: x and mask broadcast; the result has one dim
     > tensor({{1, 2}, {3, 4}}):masked_select(tensor{true, false}) --> tensor({1, 3}, i64 2 cpu)
+    > return tensor({{1, 2}, {3, 4}})[tensor{true, false}] --> tensor({{1, 2}}, i64 1x2 cpu)
 masked_scatter (see masked_select, masked_fill)
     Nothing waits; masked_scatter_ writes into x itself. It is an error if source has fewer elements
     than the mask has true ones; a GPU raises it at the host's next wait.

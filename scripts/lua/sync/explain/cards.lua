@@ -26,8 +26,8 @@ end
 result = total:item()]] },
     { "masked_select", "shape: masked_select",
         "x[mask] has as many elements as the mask has true ones, which the host must know. \z
-        where, or a product with the mask, keeps the size; x[mask] = number does not wait \z
-        either.",
+        where keeps the size, with a mask of x's shape; x[mask] = number does not wait either. A \z
+        product with the mask is NaN where x is NaN or infinite.",
         setup = "x = (arange(1, 65536, {device = d}) % 7):to 'f32'",
         waits = [[
 local total = zeros({}, {device = d})
@@ -38,7 +38,7 @@ result = total:item()]],
         instead = [[
 local total = zeros({}, {device = d})
 for i = 1, 50 do
-    total = total + (x * x:gt(3)):sum()
+    total = total + where(x:gt(3), x, 0):sum()
 end
 result = total:item()]] },
     { "unique", "shape: unique",

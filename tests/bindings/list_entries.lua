@@ -136,7 +136,7 @@ for name, list in pairs { Sequential = g.nn.Sequential(layer(), layer()),
     ModuleList = g.nn.ModuleList { layer(), layer() } } do
     for _, at in ipairs { 0, -1 } do
         refused(function() list[at] = layer() end,
-            ("module[%d]: modules in a list count from 1; the last one is model[#model]"):format(at),
+            ("module[%d]: modules in a list count from 1; the last one is"):format(at),
             name .. ": a module as entry " .. at)
     end
     t.is(#list:parameters(), 4, name .. ": which is none then")

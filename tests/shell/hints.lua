@@ -17,7 +17,9 @@ end
 local t = require "tap"
 local dotted = debug.getregistry()["gpush.dotted"]
 local dir = debug.getinfo(1, "S").source:match "^@(.*)tests/shell/" or ""
-arg, txt = { [0] = "s.lua", "64", "--cpu" }, os.tmpname() -- luacheck: ignore
+arg = { [0] = "s.lua", "64", "--cpu" } -- luacheck: ignore
+local txt = os.tmpname()
+rawset(_G, "txt", txt)
 do
     local out <close> = assert(io.open(txt, "w"))
     out:write "l1\nl 2\n"
@@ -260,7 +262,8 @@ for _, case in ipairs { { "", "for i in 1:3", "for i = 1, 3 do" },
     { "a = np.array([1., 2.])", "a.std()", "std(a:double(), {correction = 0})" },
     { "a = net(x).numpy()\na = tensor{1.}", "a.repeat(2)", "a:repeat_interleave(2)" },
     { "a = np.ones(3)\na = torch.ones(3)", "a.repeat(2)", "a:tile(2)" },
-    { "", "wide.std()", "wide:std()  -- PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}" },
+    { "", "wide.std()",
+        "wide:std()  -- PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}" },
     { "with open(p) as f:", "for l in f: print(l)", 'for l in f:lines "L" do print(l) end' },
     { "f = open(p)", "q = [l for l in f]",
         'q = {} for l in f:lines "L" do q[#q + 1] = l end' } } do

@@ -93,7 +93,9 @@ local of_tensor
 local function flipped(base, items)
     local dims, dim, behind, rest, more = {}, 0, false, {}, false
     local of_dims = 0 -- how many of the indices have a dim
-    local function has_dim(item) return not missing(item) and not (path(item) or ""):find "newaxis$" end
+    local function has_dim(item)
+        return not missing(item) and not (path(item) or ""):find "newaxis$"
+    end
     for _, item in ipairs(items) do of_dims = of_dims + (has_dim(item) and 1 or 0) end
     for i, item in ipairs(items) do
         if has_dim(item) then dim = dim + 1 end

@@ -114,7 +114,7 @@ local function is_numpy(object, name, args)
     local numpy = by_n[name] and translate.whole_array(object)
     for _, a in ipairs(args) do
         if a[1] == "named" and a[2] == "ddof" then return true end
-        numpy = numpy and (a[1] ~= "named" or a[2] == "axis" or a[2] == "keepdims")
+        numpy = numpy and a[2] ~= "unbiased" and a[2] ~= "correction" and a[2] ~= "dim"
     end
     return numpy
 end

@@ -110,7 +110,6 @@ masked_select (see nonzero, where, masked_scatter)
     the shape and does not.
     shapes: x and mask broadcast; the result has one dim
     > tensor({{1, 2}, {3, 4}}):masked_select(tensor{true, false}) --> tensor({1, 3}, i64 2 cpu)
-    > return tensor({{1, 2}, {3, 4}})[tensor{true, false}] --> tensor({{1, 2}}, i64 1x2 cpu)
 masked_scatter (see masked_select, masked_fill)
     Nothing waits; masked_scatter_ writes into x itself. It is an error if source has fewer elements
     than the mask has true ones; a GPU raises it at the host's next wait.

@@ -323,7 +323,7 @@ local habits = {
         'do local _ <close> = autocast{dtype = "f16", enabled = c} … end' },
     { "with torch.set_grad_enabled(c):",
         "do local _ <close> = (c and enable_grad or no_grad)() … end" },
-    { "torch.set_grad_enabled(False)", "no_grad()", run = "local _ <close> = no_grad()" },
+    { "torch.set_grad_enabled(False)", "grad_mode = no_grad()  -- the variable holds it" },
     { "ctx = torch.no_grad()",
         "-- by itself it changes nothing: do local _ <close> = no_grad() … end",
         run = "do local _ <close> = no_grad() end" },

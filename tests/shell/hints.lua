@@ -154,7 +154,7 @@ for _, case in ipairs {
     { "q = [ys[p] for p in mine.tolist()]", OPEN, { 6, 4, 5 } },
     { "q = ys[int(mine[0])]", OPEN, 6 }, { "q = ys[mine[0].item()]", OPEN, 6 },
     { "q = x[mine[0] - 1]", OPEN, { 4, 5, 6, 7 } },
-    { "for c in range(2): print((mine == c).sum())", OPEN, 0 },
+    { "for c in range(2): print((mine == c).sum())", "(mine == c + 1):sum()", 0 },
     { "q = torch.eq(x.argmax(1), py)", ZERO, { true, false, true } },
     { "q = (torch.max(x, 1)[1] == py).sum()", ZERO, 2 },
     { "_, p = torch.max(x, 1); q = (p == py).sum()", ZERO, 2 },
@@ -264,11 +264,20 @@ for _, case in ipairs { { "", "for i in 1:3", "for i = 1, 3 do" },
     { "a = np.ones(3)\na = torch.ones(3)", "a.repeat(2)", "a:tile(2)" },
     { "", "wide.std()",
         "wide:std()  -- PyTorch's, by n - 1; NumPy's divides by n: {correction = 0}" },
+    { "", "[(wide == c).sum() for c in range(2)]",
+        "local t = {} for c = 0, 1 do t[#t + 1] = (wide == c):sum() end return t" },
+    { "", "data.T[0]", "data.T[1]  -- indices count from 1, and a range includes its end" },
+    { "", "(lab == 1).sum()",
+        "(lab == 1):sum()  -- classes and indices count from 1 here: a number of one is 1 more" },
+    { "", "[(lab == c).sum() for c in range(3)]",
+        "local t = {} for c = 0, 2 do t[#t + 1] = (lab == c + 1):sum() end return t  -- classes \z
+        count from 1: of a tensor that counts them from 0 without + 1" },
     { "with open(p) as f:", "for l in f: print(l)", 'for l in f:lines "L" do print(l) end' },
     { "f = open(p)", "q = [l for l in f]",
         'q = {} for l in f:lines "L" do q[#q + 1] = l end' } } do
     fresh()
     rawset(_G, "a", tensor { 1., 2. })
+    rawset(_G, "data", tensor { { 1, 2 } })
     rawset(_G, "wide", tensor({ 1., 2. }, { dtype = "f64" }))
     t.is(shell.line(case[2], function(name) return rawget(_G, name) end, case[1]), case[3], case[2])
 end

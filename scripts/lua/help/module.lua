@@ -209,8 +209,8 @@ grad (see backward)
     > local x = tensor({3.0}, {requires_grad = true}) return grad((x * x):sum(), x)
     --> tensor({6.0}, f32 1 cpu)
 no_grad | no_grad([fn, …]) (see enable_grad, inference, detach)
-    Nothing is recorded for backward while fn runs, or until the value is closed: local _ <close> =
-    no_grad().
+    Nothing is recorded for backward while fn runs, or until the value is closed, local _ <close> =
+    no_grad(), or collected: without a variable it may be at any time.
     > local x = ones(2):requires_grad_() return no_grad(function() return (x * 2).requires_grad end)
     --> false
 enable_grad | enable_grad([fn, …]) (see no_grad)

@@ -223,7 +223,7 @@ end
 
 function elsewhere.is_package(path, value)
     local head = path:match "^[%a_][%w_]*"
-    if not path:find(".", 1, true) then return false end
+    if not path:find(".", 1, true) or gpush.is_tensor((value(head))) then return false end
     if elsewhere.packages[head] then return value(head) == nil end
     return path:find "^nn%.functional%." ~= nil or path:find "^nn%.%u" ~= nil
         or path:find "^optim%.[%u]" ~= nil or path:find "^optim%.lr" ~= nil

@@ -263,6 +263,11 @@ end
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
 function translate.part_of(node, key)
     local which, first = pairs_of[key], node
+    local states = (key == 0 or key == 1) and node[1] == "index" and #node[3] == 1
+        and literal(node[3][1]) == 1 and node[2]
+    if states and states[1] == "call" and translate.layer(states[2]):find "LSTM$" then
+        return ("(select(%d, %s))"):format(key + 2, (emit(states))) -- lstm(x)[1][0]
+    end
     if math.type(key) and key >= 0 and translate.is_sample(node) then -- ds[0][1]
         local text = emit(node)
         return key == 0 and "(" .. text .. ")" or ("(select(%d, %s))"):format(key + 1, text)

@@ -9,6 +9,8 @@ local emit, kind, path, note, say = translate.expression, translate.kind, transl
 local counts, known = require "shell.counts", require "shell.known"
 local literal, shifted = counts.literal, counts.shifted
 local value_of, is_index = translate.value, translate.is_index
+local CLASSES <const> = "classes count from 1: of a tensor that counts them from 0 without + 1"
+local CLASS <const> = "classes and indices count from 1 here: a number of one is 1 more"
 local write, TRUTH = translate.write, '0, "" and {} are true in Lua'
 
 -- ---- conditions ----
@@ -324,8 +326,14 @@ local function compared(a, op, b)
     if is_index(a) or is_index(b) then
         return ("%s %s %s"):format(beside_index(a), op, beside_index(b)), 3
     end
-    local number = kind(a) == "tensor" and b[1] == "name" and translate.of_loop(b[2])
-    if number and counts.open_label(a) then note(counts.OPEN, true) end
+    local number = kind(a) == "tensor" and (b[1] == "name" and translate.of_loop(b[2])
+        or (op == "==" or op == "~=") and literal(b) and "literal")
+    if number and counts.open_label(a) then
+        local class = (number == "one" or number == 0) and (op == "==" or op == "~=")
+        if number == "literal" then note(CLASS)
+        else note(class and CLASSES or counts.OPEN, true) end
+        if class then return ("%s %s %s"):format(emit(a, 4), op, (counts.plus(b, 1))), 3 end
+    end
     local lists = kind(a) == "table" and kind(b) == "table" and (op == "==" or op == "~=")
     local function size(e) -- tuple(x.shape) is x.shape
         local of = e[1] == "call" and (path(e[2]) == "list" or path(e[2]) == "tuple") and e[3][1]

@@ -307,6 +307,10 @@ function write.expression(node)
     if nested and e[1] == "comprehension" then return loops.statement(e) end
     local made = loops.returned(e)
     if made then return nested and "local _ = (function() " .. made .. " end)()" or made end
+    if called(e, "torch.set_grad_enabled") then -- the value holds it
+        translate.note "the variable holds it"
+        return translate.unused "grad_mode" .. " = " .. emit(e)
+    end
     local args = called(e, "print")
     local printed = args and print_call(args)
     if printed then return printed end

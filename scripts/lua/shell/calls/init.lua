@@ -254,6 +254,9 @@ function named_call(node, full)
     if not op then of, op = parameters(name, false) end
     local layer = not package and labels_of(node[2])
     if layer then return call(name, arguments(args, layer_parameters(layer), layer)) end
+    if not package and translate.layer(node[2]):find "%u" then -- lstm = nn.LSTM(4, 5)
+        return call(name, arguments(args, {}))
+    end
     if elsewhere.counted[name] then of = elsewhere.counted[name] end
     of.of_lists = elsewhere.keys(full)[2] ~= nil -- NumPy's functions take lists and numbers
     local head = name:match "^[%a_][%w_]*"

@@ -36,7 +36,9 @@ local setup = assert(load [[
     rows, words, lists = {{1, 2}, {3, 4}}, {"b", "aa", "ccc"}, {a = {1, 2, 3}}
     recs = {{name = "ab", v = 3}, {name = "c", v = 1}}
     ds = data.TensorDataset(x, v)
-    loader = data.Loader{ds, batch = 2}]])
+    loader = data.Loader{ds, batch = 2}
+    lens, soft = tensor{3, 2}, tensor{{.1, .2, .3, .4}, {.1, .2, .3, .4}, {.1, .2, .3, .4}}
+    stoi, itos = {a = 0, b = 1}, {[0] = "a", [1] = "b"}]])
 
 -- The values that the code returns, or q; or what it prints; or the error.
 local function run(code)
@@ -153,8 +155,16 @@ for _, case in ipairs {
     { "q = [xs[i] for i in py]", "labels[i:item()], or + 1", 0 },
     { "q = [ys[p] for p in mine.tolist()]", OPEN, { 6, 4, 5 } },
     { "q = ys[int(mine[0])]", OPEN, 6 }, { "q = ys[mine[0].item()]", OPEN, 6 },
-    { "q = x[mine[0] - 1]", OPEN, { 4, 5, 6, 7 } },
     { "for c in range(2): print((mine == c).sum())", "(mine == c + 1):sum()", 0 },
+    { "q = x[mine[0] - 1]", "of lengths it is mine[1]; of indices", 0 },
+    { "q = x[torch.arange(3), mine - 1]", "of lengths it is mine; of indices", 0 },
+    { "e = mine - 1; q = x[torch.arange(3), e]", "of lengths it is mine; of indices", 0 },
+    { "q = x.gather(1, (mine - 1)[:, None])", "of lengths it is mine; of indices", 0 },
+    { "q = [x[b, mine[b] - 1] for b in range(3)]", "of lengths it is mine[b]; of", 0 },
+    { "q = [xs[i - 1] for i in mine.tolist()]", "of lengths it is i; of indices", 0 },
+    { "q = x[0, :mine[1]]", "is a length here: one of indices that count from 1 needs - 1", { 0 } },
+    { "f = lambda s: s[0]", "of a text s:sub(i, i)", 0 },
+    { "f = lambda s: [c for c in s]", "of a text: for c in s:gmatch(utf8.charpattern) do", 0 },
     { "q = torch.eq(x.argmax(1), py)", ZERO, { true, false, true } },
     { "q = (torch.max(x, 1)[1] == py).sum()", ZERO, 2 },
     { "_, p = torch.max(x, 1); q = (p == py).sum()", ZERO, 2 },

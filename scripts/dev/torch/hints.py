@@ -32,6 +32,8 @@ tqdm = iter
 sys.argv, txt = ["s.lua", "64", "--cpu"], os.path.join(tempfile.gettempdir(), "hints.txt")
 with open(txt, "w") as out:
     out.write("l1\\nl 2\\n")
+lens, soft = torch.tensor([3, 2]), torch.tensor([[.1, .2, .3, .4]] * 3)
+stoi, itos = {"a": 0, "b": 1}, {0: "a", 1: "b"}
 """
 
 

@@ -12,6 +12,7 @@ local DIMS <const> = "dims count from 1"
 local FLAT <const> = "without an axis it is of all elements in a row: give it x:flatten()"
 local OPEN <const> = "indices count from 1: a tensor of labels that count from 0 needs + 1"
 local COUNT <const> = "indices count from 1, and a range includes its end"
+local LENGTH <const> = "the bound is a length here: one of indices that count from 1 needs - 1"
 
 local function literal(node)
     if node[1] == "paren" then return literal(node[2]) end
@@ -132,20 +133,37 @@ function is_index(node)
 end
 translate.is_index = is_index
 
--- The text of node + n, with the sum of numbers at its end made.
-local function plus(node, n)
+-- The text of node + n, with the sum of numbers at its end made; length: a bound of a range, which
+-- is a number of elements where a tensor holds it.
+local function plus(node, n, length)
     local value = literal(node)
     if value then return tostring(value + n), value + n < 0 and 11 or 14 end
-    if node[1] == "paren" then return plus(node[2], n) end
+    if node[1] == "paren" then return plus(node[2], n, length) end
     local right = node[1] == "binary" and (node[2] == "+" or node[2] == "-") and literal(node[4])
-    if right then return plus(node[3], n + (node[2] == "-" and -right or right)) end
+    if right then return plus(node[3], n + (node[2] == "-" and -right or right), length) end
     local one = node[1] == "name" and translate.of_loop(node[2]) == "one"
     local open = not one and not is_index(node) and counts.open_label(node)
-    if open then note(OPEN, true) end
-    if one or open or is_index(node) then n = n - 1 end
+    if open then note(length and LENGTH or OPEN, true) end
+    if one or open and not length or is_index(node) then n = n - 1 end
     local text = one and node[2] or emit(node, 9)
     if n == 0 then return text, 9 end
     return ("%s %s %d"):format(text, n < 0 and "-" or "+", math.abs(n)), 9
+end
+
+-- Raises words for lens - 1 as an index, where it is not known whether the tensor holds lengths, of
+-- which that is the last element, or indices, which count from 1 here.
+local function check_less(node)
+    local of = known.bare(node)
+    local k, base = of[1], of[2]
+    if k == "index" then return check_less(base) end
+    if k == "call" and base[1] == "field" then return check_less(base[2]) end
+    local number = k == "call" and (base[2] == "int" or base[2] == "list") and of[3][1]
+    if number then return check_less(number) end
+    local n = k == "binary" and base == "-" and literal(of[4])
+    if not n or n < 1 or counted() or is_index(of[3]) then return end
+    if not counts.open_label(of[3]) then return end
+    translate.say(("%s as an index: of lengths it is %s; of indices, which count from 1, it stays")
+        :format(emit(of), (plus(of, 1, true))))
 end
 
 -- Whether the number counts from the end: what is known to be negative, and -n of another n.
@@ -168,6 +186,7 @@ local function position(node, words)
         return emit(node)
     end
     local k = kind(node)
+    if not words then check_less(node) end
     if words and may_wrap(node) then
         local text = emit(node, 4)
         note(words)
@@ -178,7 +197,10 @@ local function position(node, words)
         return emit { "choice", { "raw", (position(node[2], words)) }, node[3],
             { "raw", (position(node[4], words)) } }
     end
-    note(words or COUNT)
+    local of_loop = k == "tensor" and node[1] == "name" and translate.of_loop(node[2])
+    local open = of_loop == "open" and not words
+    note(open and OPEN or words or COUNT, open)
+    if of_loop == "zeros" and not words then return plus(node, 1) end
     local computed = node[1] == "binary" and literal(node[4])
         and (not words or node[2] == "+" or node[2] == "-")
     if k == "number" or computed then return plus(node, 1) end
@@ -307,6 +329,7 @@ end
 
 function made_in_place(node)
     node = known.bare(node)
+    if node[1] == "field" then return node[3] == "T" and made_in_place(node[2]) end
     if node[1] == "unary" then return node[2] == "-" and from_zero(node[3]) end
     if node[1] == "binary" then
         local a, b = node[3], node[4]
@@ -354,6 +377,7 @@ end
 -- A tensor of indices that is written in place, [0, 2], list(range(2)) or torch.tensor([0, 2]),
 -- with its numbers counted from 1; else the value as it is.
 local function shifted(node)
+    check_less(node)
     if is_index(node) then return (position(node)) end
     local name = node[1] == "call" and path(node[2])
     local op = name and elsewhere.canonical(name)
@@ -387,5 +411,6 @@ counts.COUNT, counts.DIMS, counts.FLAT, counts.OPEN = COUNT, DIMS, FLAT, OPEN
 counts.literal, counts.plus, counts.from_end, counts.position = literal, plus, from_end, position
 counts.place, counts.after, counts.may_wrap, counts.dims = place, after, may_wrap, dims
 counts.raised, counts.stop, counts.shifted = raised, stop, shifted
+counts.check_less = check_less
 
 return counts

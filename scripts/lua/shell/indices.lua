@@ -9,6 +9,8 @@ local counts, known = require "shell.counts", require "shell.known"
 local literal, plus, position = counts.literal, counts.plus, counts.position
 local from_end, shifted, COUNT = counts.from_end, counts.shifted, counts.COUNT
 
+local KEYS <const> = "the dict has Python's keys: indices that count from 1 need - 1"
+
 local function missing(node)
     return not node or node[1] == "constant" and node[2] == "nil"
 end
@@ -37,14 +39,14 @@ local function bounds(node)
     if a or b then note(COUNT) end
     if not missing(a) then
         if counts.may_wrap(a) then say "a bound counts from 1, or from -1 at the end" end
-        from = from_end(a) and emit(a) or plus(a, 1)
+        from = from_end(a) and emit(a) or plus(a, 1, true)
     end
     if not missing(b) then
         local low, high = known.bounds(b)
         if known.number(b) == 0 or low and low <= 0 and high >= 0 then
             say "an empty range: x[:0] has no form here"
         end
-        to = from_end(b) and plus(b, -1) or plus(b, 0)
+        to = from_end(b) and plus(b, -1) or plus(b, 0, true)
     end
     return from, to, missing(c) and "" or emit(c)
 end
@@ -130,6 +132,10 @@ function of_tensor(base, items)
     if of == "unknown" then
         note("of a tensor: of a list {table.unpack(t, 2)}, of a text s:sub(2)", true)
     end
+    local free = #items == 1 and kind(items[1]) == "number" and base:find "^[%a_][%w_]*$"
+    if free and translate.of_loop(base) == "unknown" then
+        note(("indices count from 1; of a text %s:sub(i, i)"):format(base))
+    end
     local before = true -- whether each index before has a dim of its own
     for i, item in ipairs(items) do
         local length = before and (i == 1 and "#" .. base or ("%s:size(%d)"):format(base, i))
@@ -170,7 +176,7 @@ local function bound(length, node, n)
     if translate.is_julia() then
         return from_end(node) and plus(counts.after({ "raw", length }, node), 1) or emit(node)
     end
-    return from_end(node) and plus(counts.after({ "raw", length }, node), n) or plus(node, n)
+    return from_end(node) and plus(counts.after({ "raw", length }, node), n) or plus(node, n, true)
 end
 
 local function range_of_list(base, item)
@@ -253,11 +259,12 @@ end
 
 -- Methods that return values and indices, which PyTorch has as one value of two fields.
 local pairs_of = { values = 1, indices = 2, [0] = 1, 2, 3, eigenvalues = 1, eigenvectors = 2,
+    L = 1, info = 2, inverse = 1, LU = 1, pivots = 2, sign = 1, logabsdet = 2,
     U = 1, S = 2, Vh = 3, Q = 1, R = 2, real = 1, imag = 2, mantissa = 1,
     exponent = 2, solution = 1, hist = 1, bin_edges = 2 }
 local several = {}
 for name in ("svd qr eigh lu slogdet eigvals triangular_solve frexp histogram std_mean var_mean \z
-    aminmax lstsq lstm gru"):gmatch "%S+" do
+    aminmax lstsq lstm gru lu_factor cholesky_ex inv_ex pad_packed_sequence"):gmatch "%S+" do
     several[name] = true
 end
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
@@ -320,6 +327,12 @@ local function items_of(node)
         and kind(node[2]) ~= "table" then
         items[1] = { "constant", "nil" }
     end
+    local list = of and of[1] == "call" and path(of[2]) == "tuple" and of[3][1]
+    if list and kind(list) == "tensor" then -- x[tuple(t)]: a tensor of indices a dim
+        items[1] = { "call", { "field", { "paren", { "raw", (translate.beside_index(list)) } },
+            "unbind" }, { { "number", "0" } } }
+        items[1] = { "raw", emit(items[1]), kind = "table" }
+    end
     for i, item in ipairs(items) do
         if item[1] == "call" and path(item[2]) == "slice" then
             local a, b, c = table.unpack(item[3])
@@ -362,11 +375,12 @@ function translate.write.index(node)
         if k == "string" then return of_string(base, item) end
         local last = k == nil and node[2][1] == "name" and (literal(item) or 0) < 0
         local v = node[2][1] == "name" and translate.value(node[2][2])
-        local array = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
+        local array = type(v) == "table" and getmetatable(v) == nil and translate.is_list(v)
         if require "shell.loops".is_dict(node[2]) then
             local first = (known.entries(node[2]) or {})[1]
             local truth = first and first[1][1] == "constant" -- {True: 1, False: 2}[n > 2]
             if truth then return ("%s[%s]"):format(base, (emit(item))) end
+            if counts.open_label(item) then note(KEYS, true) end
             return ("%s[%s]"):format(base, (emit(translate.from_zero(item))))
         end
         if k == "table" or last then return of_list(base, item, shape, array, node[2]) end

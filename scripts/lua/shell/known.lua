@@ -18,6 +18,15 @@ local function written(v)
     return type(v) == "boolean" and { "constant", tostring(v) } or nil
 end
 
+-- Whether the table is a list: one with a key 0 is a dict, whose keys are Python's.
+function translate.is_list(v) return v[1] ~= nil and v[0] == nil end
+
+-- Whether the call gives data sets, which are one list in Python and several values here.
+function translate.is_split(node)
+    local full = node[1] == "call" and path(node[2])
+    return full and elsewhere.name(full) == "data.random_split"
+end
+
 -- ---- members of lists and dicts ----
 
 -- The expression that a variable, a member or what is in brackets stands for.
@@ -47,7 +56,7 @@ local function entries(node)
         return out
     end
     local v = of[1] == "name" and value_of(of[2])
-    if type(v) ~= "table" or getmetatable(v) ~= nil or v[1] ~= nil then return nil end
+    if type(v) ~= "table" or getmetatable(v) ~= nil or translate.is_list(v) then return nil end
     for key, value in next, v do
         if type(key) ~= "string" then return nil end
         out[#out + 1] = { { "string", key, quote = '"', prefix = "" }, written(value) }
@@ -74,7 +83,7 @@ local function member(node)
     local x = translate.is_shape(of) and value_of(path(of[1] == "call" and of[2][2] or of[2]) or "")
     local v = gpush.is_tensor(x) and table.pack(table.unpack(x.shape))
         or of[1] == "name" and value_of(of[2])
-    if at and type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil then
+    if at and type(v) == "table" and getmetatable(v) == nil and translate.is_list(v) then
         return written(v[place(at, #v)])
     end
     local text, found = key[1] == "string" and key[2], nil
@@ -103,7 +112,7 @@ function known.value(node)
     if type(v) ~= "table" or getmetatable(v) ~= nil then return nil end
     if key[1] == "string" then return v[key[2]] end
     local at = known.number(key)
-    return at and v[v[1] == nil and at or place(at, #v)]
+    return at and v[translate.is_list(v) and place(at, #v) or at]
 end
 
 -- How many dims the list has that x.tolist() makes, or a member of it; 0: of a list, but it is not
@@ -148,7 +157,7 @@ function known.length(node)
     local of = bare(node)
     if of[1] == "list" or of[1] == "tuple" then return #of - 1 end
     local v = known.value(of)
-    local list = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
+    local list = type(v) == "table" and getmetatable(v) == nil and translate.is_list(v)
     return (list or gpush.is_tensor(v) and v.ndim > 0) and #v or nil
 end
 
@@ -180,7 +189,7 @@ function known.number(node)
     if k == "call" then
         local of = path(node[2]) == "len" and #node[3] == 1 and bare(node[3][1])
         local v = of and of[1] == "name" and value_of(of[2])
-        local list = type(v) == "table" and getmetatable(v) == nil and v[1] ~= nil
+        local list = type(v) == "table" and getmetatable(v) == nil and translate.is_list(v)
         return (list or gpush.is_tensor(v) and v.ndim > 0) and #v or nil
     end
     if k ~= "name" or changing[node[2]] then return nil end

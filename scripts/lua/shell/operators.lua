@@ -244,9 +244,9 @@ local function member(value, holder, negated)
         return ("%s:find(%s, 1, true) %s nil"):format(emit(h, 14), (emit(value)), op), 3
     end
     local held = h[1] == "name" and value_of(h[2])
-    local dict = type(held) == "table" and held[1] == nil and next(held) ~= nil
+    local dict = type(held) == "table" and not translate.is_list(held) and next(held) ~= nil
     if kind(h) == "tensor" then return ("(%s == %s):any()"):format(emit(h, 4), emit(value, 4)) end
-    local list = type(held) == "table" and held[1] ~= nil
+    local list = type(held) == "table" and translate.is_list(held)
         or h[1] ~= "name" and kind(h) == "table" and not require "shell.loops".is_dict(h)
     if kind(value) ~= "number" and h[1] == "name" and translate.of_loop(h[2]) == "unknown" then
         say 't:find("a", 1, true) ~= nil of a text, t.a ~= nil of names, a loop through a list'
@@ -298,6 +298,8 @@ local function label(node)
         local of = f[1] == "field" and f[2] or (f[2] == "int" or f[2] == "list") and node[3][1]
         return of and label(of) or nil
     end
+    local of = node[1] == "name" and translate.of_loop(node[2])
+    if of == "labels" or of == "open" then return node end
     local v = node[1] == "name" and value_of(node[2])
     return gpush.is_tensor(v) and v.dtype:find "^[iu]%d" and node or nil
 end
@@ -305,9 +307,16 @@ end
 -- Whether the number is such a tensor's, which holds no 0, by which it would count from there.
 function counts.open_label(node)
     if translate.counted() then return false end
-    local of = node[1] == "name" and translate.of_loop(node[2]) == "labels"
-    local root = of or label(node)
-    return root ~= nil and (of or not counts_from_zero(root))
+    local root = label(node)
+    return root ~= nil and not counts_from_zero(root)
+end
+
+-- Whether it is such a tensor's that holds 0, and no negative numbers.
+function counts.from_zero(node)
+    local root = not translate.counted() and label(node)
+    local zero, negative = false, nil
+    if root then zero, negative = counts_from_zero(root) end
+    return zero and not negative
 end
 
 local function compared(a, op, b)

@@ -231,6 +231,9 @@ write["return"] = function(node)
         return ("if %s then return %s else return %s end"):format((condition(list[1][3])),
             emit(list[1][2]), (emit(list[1][4])))
     end
+    if #list == 1 and translate.is_split(list[1]) then
+        return "return " .. emit(list[1]):sub(2, -2)
+    end
     return #list > 0 and "return " .. values(list) or "return"
 end
 
@@ -242,7 +245,7 @@ function write.del(node)
             if kind(v[2]) == "tensor" then
                 say "a tensor's elements stay: x[mask], or cat of two parts"
             end
-            local list = kind(item) == "number"
+            local list = kind(item) == "number" and not loops.is_dict(v[2])
             out[i] = list and ("table.remove(%s, %s)"):format(emit(v[2]),
                 emit(v):match "%[([^%]]*)%]$") or emit(v) .. " = nil"
         else out[i] = emit(v) .. " = nil" end

@@ -194,6 +194,7 @@ local function call_kind(node)
     end
     if name == "str" then return "string" end
     if name == "bool" then return "boolean" end
+    if translate.is_split(node) then return "table" end
     if name == "next" and require "shell.loops.batches".next(node) then return "table" end
     if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
         or name == "sorted" or name == "range" or name == "map" or name == "filter"
@@ -241,7 +242,7 @@ function kinds.name(node)
     local of = loops[node[2]] or told[node[2]]
     if not of then return scope.kind(node[2]) end
     if math.type(of) or of == "one" or of == "values" or of == "labels" then return "number" end
-    if of == "indices" then return "tensor" end
+    if of == "indices" or of == "open" or of == "zeros" then return "tensor" end
     if of == "tensors" or of == "dict" then return "table" end
     return of ~= "unknown" and of or nil
 end

@@ -93,6 +93,48 @@ local function takes_whole(op)
     return row ~= nil and (row.dtypes or ""):match "^[^;]*":find "i64" ~= nil
 end
 
+local of_floats = { float = true, double = true, half = true, bfloat16 = true }
+local of_integers = { long = true, int = true, short = true, bool = true, one_hot = true }
+local of_fractions = { zeros = true, ones = true, rand = true, randn = true, eye = true }
+-- Whether the value has fractions, as the probabilities that cross_entropy takes for labels.
+local function is_soft(node)
+    node = known.bare(node)
+    local k, f = node[1], node[2]
+    if k == "number" then return f:find "[.eE]" ~= nil and not f:find "^0[xX]" end
+    if k == "list" or k == "tuple" then
+        for i = 2, #node do if is_soft(node[i]) then return true end end
+        return false
+    end
+    if k == "binary" then return f == "/" or is_soft(node[3]) or is_soft(node[4]) end
+    if k == "unary" then return is_soft(node[3]) end
+    if k == "index" then return is_soft(f) end
+    local v = known.value(node)
+    if k ~= "call" then
+        return math.type(v) == "float" or gpush.is_tensor(v) and v:is_floating_point()
+    end
+    for _, a in ipairs(node[3]) do
+        local dtype = (a[1] == "named" and a[2] == "dtype" or f[3] == "to")
+            and path(a[1] == "named" and a[3] or a)
+        if dtype and dtype:find "^torch%." then
+            return dtype:find "float" ~= nil or dtype:find "double$" ~= nil
+        end
+    end
+    local full = path(f)
+    local package = full and elsewhere.is_package(full, translate.value)
+    local name = package and elsewhere.canonical(full) or f[3]
+    if not name or of_integers[name] then return false end
+    if of_floats[name] then return true end
+    local of = not package and f[2] or node[3][1]
+    local row = elsewhere.ops()[op_of(name)]
+    if package and of_fractions[name] or row and row.dtypes and not takes_whole(name) then
+        return true
+    end
+    return of ~= nil and elsewhere.indices(name) ~= 1 and is_soft(of)
+end
+
+-- The target of cross_entropy: probabilities are no labels.
+local function target(node) return (is_soft(node) and emit or translate.beside_index)(node) end
+
 -- The dtype of the tensors that NumPy makes of the lists and numbers among the arguments of an op,
 -- or of a row's text.
 local function made_dtype(args, op, text)
@@ -142,9 +184,10 @@ local function role(parameter, op)
     if op_of(op) == "movedim" and k == "ints" then return dims end
     if k == "tensors" and name == "indices" then return shifted_each end
     if k == "int" and (op == "narrow" or op == "select") and (name == "start" or name == "index")
-    then
+        or op == "as_strided" and name == "offset" then
         return position
     end
+    if op == "cross_entropy" and name == "target" then return target end
     if k == "tensor" and is_label(op, name) then
         return translate.beside_index
     end
@@ -286,7 +329,8 @@ local function arguments(args, of, op, counted)
             n = n + 1
             local rest = of.of_lists and #of > 0 and of[#of][1] == "varargs" and of[#of]
             local parameter = of[n] or variadic and #of == 1 and variadic or rest or nil
-            if variadic and variadic[1] == "shape" then parameter = nil end
+            local flat = args[1][1] ~= "tuple" and args[1][1] ~= "list"
+            if flat and variadic and variadic[1] == "shape" then parameter = nil end
             local f = not counted and role(parameter, op)
             local none = a[1] == "constant" and a[2] == "nil"
             if none and f == dims and parameter.needed then say(counts.FLAT) end

@@ -202,8 +202,9 @@ for name in ("sum any all list tuple sorted reversed map filter max min"):gmatch
 end
 
 -- The op whose arguments the layer's are, where they count labels or indices.
-local labelled = { CrossEntropyLoss = "nll_loss", NLLLoss = "nll_loss", Embedding = "embedding",
-    EmbeddingBag = "embedding_bag", CTCLoss = "ctc_loss", MultiMarginLoss = "multi_margin_loss",
+local labelled = { CrossEntropyLoss = "cross_entropy", NLLLoss = "nll_loss",
+    Embedding = "embedding", EmbeddingBag = "embedding_bag", CTCLoss = "ctc_loss",
+    MultiMarginLoss = "multi_margin_loss",
     MultiLabelMarginLoss = "multilabel_margin_loss" }
 local function labels_of(f)
     local layer = translate.layer(f)
@@ -228,6 +229,11 @@ function named_call(node, full)
         and (translate.is_index(args[1]) or translate.is_index(args[2])) then
         return method_call { "call", { "field", args[1], op }, { args[2] } }
     elseif of_sequences[full] then args = translate.sequences(args) end
+    if full == "float" or takes_number(last) and elsewhere.is_package(full, value_of) then
+        local numbers = {} -- torch.add(x.argmax(1), 1)
+        for i, a in ipairs(args) do numbers[i] = translate.from_zero(a) end
+        args = numbers
+    end
     local own = require "shell.builtins"[elsewhere.keys(full)[1]]
     if own then
         local text, level = own(args)
@@ -343,5 +349,6 @@ function write.call(node)
     end
     local text, level = written(node)
     if changes[node[2][3]] then known.changed(node[2][2]) end
+    if translate.is_split(node) then return "{" .. text .. "}", 13 end
     return text, level
 end

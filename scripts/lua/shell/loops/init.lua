@@ -8,6 +8,7 @@ local emit, condition, kind, say = translate.expression, translate.condition, tr
     translate.say
 local path, counts = translate.path, require "shell.counts"
 local unpack, batches = require "shell.loops.unpack", require "shell.loops.batches"
+local characters = require "shell.loops.characters"
 local elsewhere, known = require "shell.elsewhere", require "shell.known"
 local loops = {}
 local ZERO <const> = { "number", "0" }
@@ -48,7 +49,7 @@ local function ranged(name, args, trees, body)
             translate.looping({ name }, "one", body)
     end
     local back = step and emit(step):find "^%-"
-    local last = counts.plus(to, back and 1 or -1)
+    local last = counts.plus(to, back and 1 or -1, true)
     local least = back and (counts.literal(to) or math.huge) + 1 or counts.literal(from or ZERO)
     if not filled and not translate.is_julia() then
         translate.note(("x[%s] there is x[%s + 1] here"):format(name, name))
@@ -63,7 +64,8 @@ local function called(node, name)
 end
 
 local function holds_names(v)
-    return type(v) == "table" and getmetatable(v) == nil and v[1] == nil and next(v) ~= nil
+    return type(v) == "table" and getmetatable(v) == nil and not translate.is_list(v)
+        and next(v) ~= nil
 end
 
 -- Whether the expression is a table of names that is known.
@@ -89,18 +91,6 @@ local function is_dataset(node)
 end
 loops.is_dataset = is_dataset
 
--- What goes through the lines of an open file, as Python's with their ends; nil of other values.
-local function lines_of(node)
-    local of = translate.origin(node)
-    local opened = called(of, "open")
-    if opened and of == node and opened[1] then
-        return ('io.lines(%s, "L")'):format((emit(opened[1])))
-    end
-    local file = opened or path(of) == "sys.stdin" or node[1] == "name"
-        and (io.type(loops.value(node[2])) or translate.is_file(node[2]))
-    return file and emit(node, 14) .. ':lines "L"' or nil
-end
-
 local of_dict = { items = 2, keys = 1, values = 1 }
 -- What goes through several values as a list: texts by their characters, dicts by their keys,
 -- d.items(), enumerate and zip; any other node as it is.
@@ -108,7 +98,7 @@ local as_list
 function as_list(node)
     local names = { { "name", translate.unused "a" } }
     if batches.loader(node) then return { "raw", batches.list(node), kind = "table" } end
-    local lines = lines_of(node)
+    local lines = characters.lines_of(node)
     if lines then
         return { "raw", translate.renamed("(function() local t = {} for l in %s do t[#t + 1] = l \z
             end return t end)()", "t l"):format(lines), kind = "table", of = "string" }
@@ -151,7 +141,9 @@ function element(over)
     if over[1] == "name" and translate.of_loop(over[2]) == "tensors" or batches.next(of) then
         return "tensor"
     end
-    if kind(over) == "tensor" then return "tensor" end
+    if kind(over) == "tensor" then
+        return counts.open_label(over) and "open" or counts.from_zero(over) and "zeros" or "tensor"
+    end
     if called(of, "range") then return "values" end
     if of[1] == "call" and of[2][3] == "split" and kind(of[2][2]) == "string" then
         return "string"
@@ -357,9 +349,9 @@ local function listed(targets, over, trees, body)
     if is_dict(over) then
         translate.note(UNORDERED)
         return ("for %s in pairs(%s) do "):format(names, (emit(over))),
-            translate.looping({ names }, "string", body)
+            translate.looping({ names }, characters.keys_of(over), body)
     end
-    local lines = lines_of(over)
+    local lines = characters.lines_of(over)
     if lines then
         return ("for %s in %s do "):format(names, lines),
             translate.looping({ names }, "string", body)
@@ -377,7 +369,7 @@ local function listed(targets, over, trees, body)
             values), each_of(targets, lists, body)
     end
     local list = known.value(over)
-    return ("for _, %s in ipairs(%s) do "):format(names, (emit(over))),
+    return ("for _, %s in ipairs(%s) do "):format(names, (characters.list(over, names, trees))),
         translate.looping({ names }, element(over), body, type(list) == "table" and list[1] or nil)
 end
 

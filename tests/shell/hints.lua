@@ -163,6 +163,7 @@ for _, case in ipairs {
     { "q = [x[b, mine[b] - 1] for b in range(3)]", "of lengths it is mine[b]; of", 0 },
     { "q = [xs[i - 1] for i in mine.tolist()]", "of lengths it is i; of indices", 0 },
     { "q = x[0, :mine[1]]", "is a length here: one of indices that count from 1 needs - 1", { 0 } },
+    { "q = [(mine == b).sum().item() for b in range(int(mine.max()) + 1)]", "", { 1, 1, 1 } },
     { "f = lambda s: s[0]", "of a text s:sub(i, i)", 0 },
     { "f = lambda s: [c for c in s]", "of a text: for c in s:gmatch(utf8.charpattern) do", 0 },
     { "q = torch.eq(x.argmax(1), py)", ZERO, { true, false, true } },

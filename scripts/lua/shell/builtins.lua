@@ -124,7 +124,8 @@ function functions.range(args)
     if not args[3] then return nil end
     local step = emit(args[3])
     return translate.renamed("(function() local t = {} for i = %s, %s, %s do t[#t + 1] = i end \z
-        return t end)()", "t i"):format(emit(args[1]), plus(args[2], step:find "^%-" and 1 or -1),
+        return t end)()", "t i"):format(emit(args[1]),
+            plus(args[2], step:find "^%-" and 1 or -1, true),
         step)
 end
 functions.set = looped("set", {})
@@ -293,7 +294,7 @@ local function last_of(a, b, step)
     if not s or s ~= math.floor(s) or not whole_number(b) or a and not whole_number(a) then
         say "arange includes its last number: arange(first, last, step)"
     end
-    return (plus(b, s < 0 and 1 or -1))
+    return (plus(b, s < 0 and 1 or -1, true))
 end
 
 -- NumPy's linspace without its end: one number more, and that left out.

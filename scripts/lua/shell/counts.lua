@@ -140,7 +140,10 @@ local function plus(node, n, length)
     if value then return tostring(value + n), value + n < 0 and 11 or 14 end
     if node[1] == "paren" then return plus(node[2], n, length) end
     local right = node[1] == "binary" and (node[2] == "+" or node[2] == "-") and literal(node[4])
-    if right then return plus(node[3], n + (node[2] == "-" and -right or right), length) end
+    if right then
+        local classes = node[2] == "+" and emit(node[3]):find "%f[%w]max%(" -- y.max() + 1
+        return plus(node[3], n + (node[2] == "-" and -right or right), length and not classes)
+    end
     local one = node[1] == "name" and translate.of_loop(node[2]) == "one"
     local open = not one and not is_index(node) and counts.open_label(node)
     if open then note(length and LENGTH or OPEN, true) end
@@ -309,7 +312,7 @@ local function dims(node)
 end
 
 -- An exclusive upper bound as an inclusive one.
-local function stop(node) return plus(node, -1) end
+local function stop(node) return plus(node, -1, true) end
 
 local ARITHMETIC <const> = { ["+"] = true, ["-"] = true, ["*"] = true, ["//"] = true, ["%"] = true }
 local KEEP <const> = names "cat stack flip roll sort unique squeeze unsqueeze clone flatten reshape"

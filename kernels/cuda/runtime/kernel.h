@@ -82,9 +82,9 @@ typedef struct gp_fault_at {
  * nothing, and the call fails. texts: the messages for code 1 … n, each with up to three %lld;
  * static. They begin with the op's name, as the CPU's ("gather: index %lld is …"). */
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n);
-/* The same for a part of c that is of the line `at`; no file: of c's own. together: the launch has
+/* The same for a part of c that is of the line `loc`; no file: of c's own. together: the launch has
  * several slots, of which the first with a fault counts. */
-gp_fault_at gp_cuda_fault_of(const gp_call *c, gp_srcloc at, bool together,
+gp_fault_at gp_cuda_fault_of(const gp_call *c, gp_srcloc loc, bool together,
                              const char *const *texts, int n);
 
 #ifdef __cplusplus

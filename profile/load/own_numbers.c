@@ -38,6 +38,8 @@ static void keep(gp_prof *p, const gp_load_numbers *n) {
     p->no_clock = n->no_clock;
     p->processors = int_of(n->processors);
     p->starved = (uint64_t)n->starved;
+    p->usual = (uint64_t)n->usual, p->beside = (uint64_t)n->beside;
+    p->frames = (uint64_t)n->frames;
     p->unknown_orders = int_of(n->unknown_orders);
     p->guessed_orders = int_of(n->guessed_orders);
     p->ranks = int_of(n->ranks);
@@ -74,6 +76,9 @@ bool gp_load_number(gp_json *j, const gp_json_text *key, gp_load_numbers *n, gp_
                   {"no_clock", &n->no_clock},
                   {"processors", &n->processors},
                   {"starved", &n->starved},
+                  {"usual_step", &n->usual},
+                  {"beside", &n->beside},
+                  {"frames", &n->frames},
                   {"ranks", &n->ranks},
                   {"dropped", &n->dropped},
                   {"lost", &n->lost},

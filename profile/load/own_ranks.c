@@ -217,6 +217,9 @@ static bool read_part(gp_json *j, gp_prof *p, part *x, const part *before, int n
     if (x->t1 > LONGEST) return gp_json_fail(j, "times that are too far apart");
     p->dropped += sum.dropped, p->lost += sum.lost, p->others += sum.others;
     if (p->starved < sum.starved) p->starved = sum.starved;
+    if (p->usual < sum.usual) p->usual = sum.usual;
+    if (p->beside < sum.beside) p->beside = sum.beside;
+    if (p->frames < sum.frames) p->frames = sum.frames;
     p->opts.stack |= sum.opts.stack; /* both 0 or GP_STACK_DEPTH */
     p->opts.memory |= sum.opts.memory;
     p->opts.shapes |= sum.opts.shapes, p->opts.flops |= sum.opts.flops;

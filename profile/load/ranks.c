@@ -298,8 +298,11 @@ static bool build_all(trace *t, int n, gp_prof *p) {
     p->foreign = true;
     p->no_device = true;
     for (int i = 0; i < n; i++) p->cut |= t[i].k.cut != 0, p->dropped += (uint64_t)t[i].k.wrong;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         if (t[i].k.starved > (int64_t)p->starved) p->starved = (uint64_t)t[i].k.starved;
+        if (t[i].k.usual > (int64_t)p->usual) p->usual = (uint64_t)t[i].k.usual;
+        if (t[i].k.beside > (int64_t)p->beside) p->beside = (uint64_t)t[i].k.beside;
+    }
     for (int i = 0; i < n; i++)
         p->no_device &= t[i].k.has_list && !t[i].k.has_device && !t[i].k.writer;
     p->ranks = n, p->writer = t[0].k.writer;

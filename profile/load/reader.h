@@ -44,7 +44,7 @@ typedef struct gp_load_numbers {
     int64_t t0, done, t1, stack, memory, shapes, flops, foreign, cut, ranks, dropped, lost, others;
     int64_t cost_begin, cost_end, line, lua, period, blocked;
     int64_t job_rank, job_size, unknown_orders, guessed_orders, no_device, unpaired, no_clock,
-        processors, midway, starved;
+        processors, midway, starved, usual, beside, frames;
 } gp_load_numbers;
 /* Reads the number that key names, and sets the fields of p to all of n: the lists that follow need
  * them. *known: whether key names one. False with a message. */

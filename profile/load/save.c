@@ -389,6 +389,9 @@ static void write_fields(writer *w) {
     write_field(w, "blocked", p->blocked);
     if (p->processors > 0) write_field(w, "processors", (uint64_t)p->processors);
     if (p->starved) write_field(w, "starved", p->starved);
+    if (p->usual) write_field(w, "usual_step", p->usual);
+    if (p->beside) write_field(w, "beside", p->beside);
+    if (p->frames) write_field(w, "frames", p->frames);
     write_field(w, "foreign", p->foreign);
     if (p->cut) write_field(w, "cut", 1);
     if (p->no_device) write_field(w, "no_device", 1);

@@ -73,6 +73,8 @@ typedef struct gp_rec {
         const void *block;  /* ALLOC: which block of memory; freed ones are used again */
         uint64_t computed;  /* REGION, GP_LOADER_MAKE: ns of it in which its thread, and children
                                that ended in it, computed, or could have; 0: unknown */
+        uint64_t between;   /* REGION, of another program's batch: ns from the one before, of the
+                               first to the next; 0: there is no other */
     };
 } gp_rec;
 _Static_assert(sizeof(gp_rec) == 80, "gp_prof_opts.limit says so");
@@ -149,6 +151,10 @@ typedef struct gp_prof {
     uint64_t starved;   /* ns in which a thread of it had work but no processor, of the one that had
                            the most: other work on the machine is in its times; 0: less than
                            GP_STARVED of them, or not known */
+    uint64_t usual;     /* of another program's: ns of a step before the record began; */
+    uint64_t beside;    /* ns in which another thread of it that runs Python had a processor, while
+                           the main one had none and waited; both as gpush record saw them, or 0 */
+    uint64_t frames;    /* and Python's calls on the record, of the main thread that has the most */
     uint64_t period;    /* ns between samples of the script; 0: none were taken */
     uint64_t blocked;   /* samples that a hook of the script's own was in the way of */
     uint64_t others;    /* events of threads that there was no memory for */

@@ -99,8 +99,8 @@ static int part_at(const gp_steps *s, uint64_t t) {
     return i;
 }
 
-/* Whether n runs that are alike, in the order of time, are in at least half of the steps, and two;
- * or in each third. */
+/* Whether n runs that are alike, in the order of time, are in at least half of the steps, and two,
+ * and do not end with their first half, as what warms up does; or in each third. */
 static bool recur(const gp_run *run, int n, const gp_steps *s) {
     int parts = 0, last = -1;
     for (int i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ static bool recur(const gp_run *run, int n, const gp_steps *s) {
         parts += part > last;
         if (part > last) last = part;
     }
-    return s->n < 2 ? parts == 3 : parts >= 2 && 2 * parts >= s->n;
+    return s->n < 2 ? parts == 3 : parts >= 2 && 2 * parts >= s->n && 2 * last >= s->n;
 }
 
 void gp_find_recurring(gp_run *run, int n, const gp_steps *s, void (*found)(const gp_run *, void *),

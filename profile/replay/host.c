@@ -25,6 +25,7 @@ typedef struct entry {
                            first call of its name, and launched none */
     uint64_t own, idle; /* its time, of ops outside of ops, waits and calls of the set-up in it; of
                            that, while no device worked */
+    uint64_t usual;     /* of a call: the median time of those of its name that are not fresh */
 } entry;
 
 /* At t a thread went from one part to another. */
@@ -132,60 +133,9 @@ static void gather(builder *b, const gp_track *track) {
     gp_sort(b->entry, (size_t)b->n, sizeof *b->entry, by_time);
 }
 
-/* How long the host was in `part` from `from` to `to`, after step i, up to which it was in now. */
-static uint64_t time_in(const gp_timeline *t, gp_host_activity part, gp_host_activity now, int i,
-                        uint64_t from, uint64_t to) {
-    uint64_t at = from, ns = 0;
-    while (at < to) {
-        const gp_step_at *s = ++i < t->nsteps ? &t->step[i] : NULL;
-        uint64_t until = s && s->t < to ? s->t : to;
-        if (until > at && now == part) ns += until - at;
-        if (until > at) at = until;
-        if (s && s->kind == GP_STEP_OWNER) now = s->part;
-        if (s && s->t1 > at) at = s->t1;
-    }
-    return ns;
-}
-
 static int compare_times(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
-}
-
-/* Sets *ns to the median time of the calls that queue a command, and wait for nothing; 0: there are
- * none. False when out of memory. */
-static bool median_call(const gp_timeline *t, uint64_t *ns) {
-    uint64_t *list = malloc(((size_t)t->ncommands + 1) * sizeof *list);
-    int n = 0;
-    for (int i = 0; list && i < t->ncommands; i++) {
-        const gp_rec *host = t->command[i].host;
-        if (host && host->kind == GP_REC_CALL) list[n++] = gp_rec_end(t->p, host) - host->t0;
-    }
-    if (n) gp_sort(list, (size_t)n, sizeof *list, compare_times);
-    *ns = n ? list[n / 2] : 0;
-    free(list);
-    return list != NULL;
-}
-
-bool gp_timeline_read_calls(gp_timeline *t) {
-    gp_host_activity now = GP_HOST_SCRIPT;
-    uint64_t usual;
-    if (!median_call(t, &usual)) return false;
-    for (int i = 0; i < t->nsteps; i++) {
-        gp_step_at *s = &t->step[i];
-        if (s->kind == GP_STEP_OWNER) now = s->part;
-        bool waits = s->kind == GP_STEP_WAIT;
-        bool queues = waits && s->command >= 0 && t->command[s->command].host == s->rec;
-        queues |= waits && s->rec->why == GP_WHY_queue && s->rec->id;
-        if (queues) s->calling = usual < s->t1 - s->t ? usual : s->t1 - s->t;
-        if (s->kind != GP_STEP_LAUNCH) continue;
-        gp_command *c = &t->command[s->command];
-        if (!c->host) continue;
-        uint64_t to = gp_rec_end(t->p, c->host);
-        if (to > c->rec->t0) to = c->rec->t0;
-        c->calling = time_in(t, c->sets_up ? GP_HOST_SETUP : GP_HOST_LAUNCH, now, i, c->launch, to);
-    }
-    return true;
 }
 
 /* The innermost event that is open at t, from `last`, which was so before. */
@@ -243,7 +193,8 @@ static bool is_memory(const char *call) {
 static bool is_setup_call(const entry *e) {
     if (e->rec->kind != GP_REC_CALL || 2 * e->idle <= e->own) return false;
     if (is_memory(e->rec->name)) return !e->recurs;
-    return (e->own >= GP_SETUP_NS && e->fresh && !e->recurs) || makes(e->rec->name);
+    bool slow = e->own >= GP_SETUP_NS && e->own / GP_FIRST_USE >= e->usual;
+    return (slow && e->fresh && !e->recurs) || makes(e->rec->name);
 }
 
 static void note_recurring(const gp_run *run, void *with) {
@@ -339,9 +290,30 @@ static void find_fresh_calls(builder *b) {
     }
 }
 
+/* Of n calls of one name. */
+static void set_usual(const builder *b, entry **call, int n) {
+    int known = 0;
+    for (int i = 0; i < n; i++)
+        if (!call[i]->fresh) b->own[known++] = call[i]->own;
+    gp_sort(b->own, (size_t)known, sizeof *b->own, compare_times);
+    for (int i = 0; i < n && known; i++) call[i]->usual = b->own[(known - 1) / 2];
+}
+
+static void find_usual_calls(builder *b) {
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        if (b->entry[i].rec->kind == GP_REC_CALL) b->op[n++] = &b->entry[i];
+    b->ok = b->ok && gp_group((const void **)b->op, (size_t)n, hash_name, has_name);
+    for (int i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && b->op[k]->rec->name == b->op[i]->rec->name;) k++;
+        set_usual(b, b->op + i, k - i);
+    }
+}
+
 static void find_setups(builder *b) {
     int n = 0;
     find_fresh_calls(b);
+    find_usual_calls(b);
     find_recurring(b);
     find_own_times(b);
     find_first_runs(b);

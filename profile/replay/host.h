@@ -64,8 +64,8 @@ typedef struct gp_steps {
 } gp_steps;
 
 /* Calls found(run, with) for those of n runs of one call in ops of one name, kernel and op, that
- * come again: in at least half of the steps, and two; where the record has not several steps, in
- * each third of its time. Sorts run. */
+ * come again: in at least half of the steps, two, and one of the later half; where the record has
+ * not several steps, in each third of its time. Sorts run. */
 void gp_find_recurring(gp_run *run, int n, const gp_steps *s, void (*found)(const gp_run *, void *),
                        void *with);
 

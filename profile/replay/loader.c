@@ -21,10 +21,13 @@ bool gp_is_made(const gp_rec *r) {
 bool gp_has_workers(const gp_rec *r) {
     return gp_is_batch_request(r) && strstr(r->name, "_MultiProcessing") != NULL;
 }
-/* A batch that is there takes 0.1 to 0.5 ms to hand out. */
+/* A batch that is there takes 0.1 to 0.5 ms to hand out. Where that is a 20th of a step, it may as
+ * well be a wait. */
 bool gp_awaits_workers(const gp_rec *r) {
-    enum { READY_NS = 500000 };
-    return gp_has_workers(r) && r->t1 > r->t0 + READY_NS;
+    enum { QUICK_NS = 100000, READY_NS = 500000, STEP = 20 };
+    if (!gp_has_workers(r) || r->t1 <= r->t0 + QUICK_NS) return false;
+    uint64_t ns = r->t1 - r->t0;
+    return ns > READY_NS || (r->between && STEP * ns >= r->between);
 }
 
 /* ---- the record ---- */

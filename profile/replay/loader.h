@@ -34,7 +34,7 @@ bool gp_is_made(const gp_rec *r);
 /* Whether PyTorch's DataLoader has worker processes, which are not on the record, and r is its
  * handing out a batch. */
 bool gp_has_workers(const gp_rec *r);
-/* And the host waited for the batch, which was not there yet. */
+/* And the host may have waited for the batch, which was not there yet. */
 bool gp_awaits_workers(const gp_rec *r);
 
 /* Reads the workers' parts into t, whose host's events are there. False when out of memory. */

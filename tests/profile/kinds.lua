@@ -204,6 +204,8 @@ local WRITERS <const> = {
     ["scripts/lua/profile/usage.lua"] = "sync, waits, devices, queues",
     ["scripts/lua/profile/verdict.lua"] = "verdict", ["scripts/lua/profile/late.lua"] = "verdict",
     ["scripts/lua/profile/causes.lua"] = "verdict",
+    ["scripts/lua/profile/launches.lua"] = "verdict",
+    ["scripts/lua/profile/slowed.lua"] = "verdict",
     ["scripts/lua/report/init.lua"] = "the page's kind, in its head; tests/profile/report.lua",
     ["scripts/lua/profile/whatif.lua"] = "savings, critical_path, idle",
     ["bindings/api/profile/whatif.c"] = "prof.predicted, which prof.kind holds",

@@ -201,6 +201,66 @@ for _, blocks in ipairs { true, false } do
         blocks, "CUDA_LAUNCH_BLOCKING", row and row.advice)
 end
 
+-- ---- what launches ----
+-- Forty of 42 launches of a step are an optimizer's, one parameter after the other, by lists, or
+-- all at once.
+for _, case in ipairs { { "aten::add_", "foreach=True takes lists of them, and fused=True" },
+    { "aten::_foreach_add_", "which takes lists of parameters (foreach) already: fused=True" },
+    { "aten::_fused_adam_", "CUDA graphs" } } do
+    local r, at = made.trace(), 0
+    for k = 1, 5 do
+        local began = at
+        for i = 1, 42 do
+            r:op(i < 3 and "aten::mm" or case[1], at, 10)
+            r:kernel("gemm", at + 10, 2, r:call("cudaLaunchKernel", at + 2, 6))
+            at = at + 12
+        end
+        r:region("Optimizer.step#Adam.step", began + 24, at - began - 24)
+        r:region("ProfilerStep#" .. k, began, at - began)
+    end
+    local advice = by_cause(load(r):verdict()).launches.advice
+    t.ok(has(advice, case[2]), case[1], advice)
+end
+-- Eight steps whose graph takes 2 ms to launch, the first no longer than the others; or ten times.
+for _, first in ipairs { 2000, 30000 } do
+    local r, at = made.trace(), 0
+    for k = 1, 8 do
+        local began, long = at, k == 1 and first or 2000
+        local id = r:call("cudaGraphLaunch", at + 20, long)
+        for i = 0, 9 do r:kernel("gemm", at + 30 + long + 20 * i, 18, id) end
+        at = at + long + 250
+        r:region("ProfilerStep#" .. 100 + k, began, at - began)
+    end
+    local by = by_cause(load(r):verdict())
+    t.is({ by.setup ~= nil, has(by.launches.advice, "calls of cudaGraphLaunch, 2.000ms each: the \z
+        more kernels a graph has") or first > 2000 }, { first > 2000, true },
+        "a graph's first launch", by.launches.advice)
+end
+-- Four steps that make memory in the first two, as parameters' gradients and an optimizer's, in the
+-- second and the last, or in each, which is pinned; or a graph.
+for _, case in ipairs { { "cudaMalloc", { 1, 2 }, "setup", "2 of the 4 steps: first uses pass" },
+    { "cudaMalloc", { 2, 4 }, "memory", "no PYTORCH_NO_CUDA_MEMORY_CACHING=1" },
+    { "cudaHostAlloc", { 1, 2, 3, 4 }, "memory", "it pins memory of the host in each step: pin" },
+    { "cudaGraphInstantiate", { 1, 2, 3, 4 }, "setup", "a graph is made in 4 of the 4 steps" } } do
+    local r, at, slow = made.trace(), 0, {}
+    for _, k in ipairs(case[2]) do slow[k] = true end
+    for k = 1, 4 do
+        local began = at
+        if slow[k] then
+            r:op("aten::empty", at, 3000)
+            r:call(case[1], at + 2, 2990)
+            at = at + 3000
+        end
+        r:op("aten::mm", at, 8)
+        r:kernel("gemm", at + 10, 100, r:call("cudaLaunchKernel", at + 2, 4))
+        at = at + 120
+        r:region("ProfilerStep#" .. k - 1, began, at - began)
+    end
+    local v = load(r):verdict()
+    t.is({ v.cause, has(v[1].advice, case[4]) }, { case[3], true },
+        ("%s in %d steps"):format(case[1], #case[2]), tostring(v))
+end
+
 -- ---- the gradient of a mask ----
 -- On the CPU: x[mask] on line 9, whose backward on line 12 has no mask to write otherwise.
 do
@@ -230,6 +290,9 @@ for _, case in ipairs {
         "torch.compile hardly joins these" },
     { "void at::native::vectorized_elementwise_kernel<4>", "torch.compile joins many of them" },
     { "ampere_dgemm_128x64_nn", "most of them in f64 or complex" },
+    { "ampere_sgemm_128x64_nn", "most of them in f32: torch.autocast, to f16, or bf16 from the" },
+    { "ampere_sgemm_128x64_nn", "torch.set_float32_matmul_precision(\"high\")" },
+    { "cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4", "most of them of f32 in tf32" },
     { "ampere_igemm_int8_128x128", "in 8 bits already" },
     { "ampere_fp16_s16816gemm_fp16_128x64", "in 16 bits or fewer already" },
     { "void gesvdj_batch<float>", "others, void gesvdj_batch<float> the most" },

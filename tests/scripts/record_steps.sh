@@ -33,6 +33,31 @@ else
     tap_skip "a loaded processor: no taskset here, or a system that does not count the time"
 fi
 
+# ---- what the recording costs, and another thread ----
+# Steps that take 60 ms more while they are recorded, beside a thread that runs Python all the time.
+cat >slowed.py <<'E2'
+from model import *
+import threading, time
+def spin():
+    while True: sum(range(1000))
+threading.Thread(target=spin, name="spin", daemon=True).start()
+optimizer = made()
+for i in range(14):
+    if torch.autograd._profiler_enabled(): time.sleep(0.06)
+    step(optimizer)
+E2
+out=$("$gpush" record --save slowed.prof slowed.py 2>&1 >/dev/null)
+[[ $out =~ "a step took "([0-9]+)[.0-9]*" ms before, "([0-9]+)[.0-9]*" ms while it was recorded" ]] &&
+    ((BASH_REMATCH[2] >= 60 && BASH_REMATCH[1] < BASH_REMATCH[2]))
+tap_ok $? "what a step took before is said" "said: $out"
+[[ $out == *" on the record are left out: by so much its steps are longer than those before it"* ]]
+tap_ok $? "and left out of the verdict" "said: $out"
+[[ $out == *"its thread spin ran for "*" the interpreter's lock (GIL)"* ]]
+tap_ok $? "a thread that may hold the interpreter's lock is said" "said: $out"
+out=$("$gpush" analyze slowed.prof)
+[[ $out == *"are left out"*"another thread of the program ran Python for "* ]]
+tap_ok $? "all of it of the record that was kept, too" "said: $out"
+
 # ---- several optimizers ----
 cat >trials.py <<'E2'
 from model import *

@@ -25,7 +25,7 @@ local Trace = {}
 Trace.__index = Trace
 
 --- A trace; options: old (names of categories of PyTorch 1.12), hip, device, rank, base,
---- no_device (of a machine without one).
+--- no_device (of a machine without one); usual and beside, as gpush record notes them.
 function M.trace(options)
     local t = setmetatable(options or {}, Trace)
     t.events, t.id, t.pid = {}, 100000, t.pid or 77
@@ -95,6 +95,8 @@ function Trace:text()
             or '[{"id": 0, "name": "Made GPU"}]' }
     if self.rank then head.distributedInfo = ('{"rank": %d}'):format(self.rank) end
     if self.base then head.baseTimeNanoseconds = self.base end
+    if self.usual then head.gpush_usual_step_ns = 1000 * self.usual end
+    if self.beside then head.gpush_beside_ns = 1000 * self.beside end
     head.traceEvents = "[\n" .. table.concat(self.events, ",\n") .. "]"
     return object(head)
 end

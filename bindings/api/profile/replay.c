@@ -192,6 +192,7 @@ static void set_extra(lua_State *L, const gp_worth *w) {
     set_int(L, "of_step", w->of_step);
     set_int(L, "step", (uint64_t)w->step);
     set_int(L, "steps", (uint64_t)w->steps);
+    set_int(L, "last_step", (uint64_t)w->last_step);
     set_int(L, "earlier", w->earlier);
 }
 
@@ -273,11 +274,13 @@ static void set_pass(lua_State *L, const gp_job *job, const gp_worth *w) {
 
 /* (prof, rank) -> list of {cause, label, ns, times, worth, more, at_most, rank, advice, reads,
  * file, line, name, sampled, library, before, before_file, before_line, most, most_times, once,
- * extra, extras, in_steps, parts, of_step, step, steps, earlier, between, filled, small, pass},
+ * extra, extras, in_steps, parts, of_step, step, steps, last_step, earlier, between, optimizer,
+ * filled, small, pass},
  * rank where there are several, sampled where name is a function of the script's, or what a library
  * does for it, with advice on that as library, one for each cause that the record knows, in the
  * order of cause.def; with wall, work, queued, calls, launched, launches, replayed, longer,
- * blocked, busy, profiler (its own time), sampled (whether samples of the script were taken),
+ * blocked, busy, profiler (its own time), slowed (by how much the recording slowed the program),
+ * usual, beside and frames (as gp_prof's), sampled (whether samples of the script were taken),
  * devices (the worth of kernels, copies, collectives and delays together), all_waits (that of waits
  * and synchronize together), vague (what those are worth is not known), paced (nor how long worker
  * processes took for batches) and, where the record does not tell, untold */
@@ -302,6 +305,7 @@ static int l_verdict(lua_State *L) {
         set_most(L, w);
         set_extra(L, w);
         if (cause == GP_CAUSE_script) set_int(L, "between", w->between);
+        if (cause == GP_CAUSE_launches) set_int(L, "optimizer", w->optimizer);
         if (cause == GP_CAUSE_kernels) set_small(L, p);
         if (cause == GP_CAUSE_loader) set_pass(L, job, w);
         lua_rawseti(L, -2, ++n);
@@ -318,6 +322,10 @@ static int l_verdict(lua_State *L) {
     set_int(L, "devices", v.devices);
     set_int(L, "all_waits", v.all_waits);
     set_int(L, "profiler", v.profiler);
+    set_int(L, "slowed", v.slowed);
+    set_int(L, "usual", p->usual);
+    set_int(L, "beside", p->beside);
+    set_int(L, "frames", p->frames);
     set_int(L, "busy", v.idle.kernels + v.idle.copies);
     lua_pushboolean(L, v.vague), lua_setfield(L, -2, "vague");
     lua_pushboolean(L, v.paced), lua_setfield(L, -2, "paced");

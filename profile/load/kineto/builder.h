@@ -45,7 +45,9 @@ typedef struct kineto_builder {
     const char *copy; /* the last copy that it queued, NULL: none; and when */
     int64_t copied_at;
     const gp_stream *number;    /* which its last call gave a copy of a number to the host; NULL */
-    int batches;                /* that loaders handed out */
+    int batches;                /* that loaders handed out; */
+    gp_rec *batch;              /* the last one; NULL */
+    uint64_t frames;            /* of Python, of the main thread */
     int printing;               /* as gp_kineto_printing */
     const char *op, *op_before; /* the last two that are in no other; NULL */
     int64_t step_end, last_end; /* of the last step of the profiler's, and of anything else */

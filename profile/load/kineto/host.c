@@ -287,6 +287,15 @@ static void end_profiling(builder *b, int64_t t) {
     }
 }
 
+/* r is where a loader hands out its next batch. */
+static void add_batch(builder *b, gp_rec *r) {
+    gp_rec *last = b->batch;
+    r->bytes = ((int64_t)b->rank + 1) << 32 | ++b->batches;
+    if (last && r->t0 > last->t1) r->between = r->t0 - last->t1;
+    if (last && !last->between) last->between = r->between;
+    b->batch = r;
+}
+
 static bool add_region(builder *b, const kineto_event *e) {
     bool step = gp_kineto_is_step(e->name);
     if (step && !add_profiling(b, e->t0)) return false;
@@ -299,7 +308,7 @@ static bool add_region(builder *b, const kineto_event *e) {
     if (!r) return false;
     if (step) r->name = "ProfilerStep*"; /* as in torch's table */
     if (!step && up && up->region >= 0) r->where = b->open[up->region].rec;
-    if (gp_kineto_is_loader(r->name)) r->bytes = ((int64_t)b->rank + 1) << 32 | ++b->batches;
+    if (gp_kineto_is_loader(r->name)) add_batch(b, r);
     set_source(b, e, r);
     push(b, e, r);
     return true;
@@ -325,6 +334,7 @@ static bool add_python(builder *b, const kineto_event *e) {
     bool profiles =
         gp_kineto_is_profiling(e->name) && !kineto_runs_in(b, gp_kineto_is_profiling, e->t0);
     bool script = !name && !profiles && e->stack && kineto_in_op(b, e->t0);
+    if (b->is_main && ++b->frames > b->p->frames) b->p->frames = b->frames;
     if (profiles || script) name = named(b, profiles ? "profiler" : "script", e->name);
     if ((profiles || script) && !name) return false;
     if (name) {

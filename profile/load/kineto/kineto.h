@@ -66,7 +66,7 @@ typedef struct kineto {
     const char *writer;           /* whose trace it is; NULL: torch.profiler's */
     bool other_devices;           /* others have another */
     int ignored, clamped, events; /* events: in the file */
-    int64_t starved;              /* as gp_prof's, which gpush record notes */
+    int64_t starved, usual, beside; /* as gp_prof's, which gpush record notes */
     int wrong; /* events that were left out since a field was missing, or of a wrong type, */
     const char *wrong_field;  /* that of the first; static */
     int64_t cut;              /* bytes read before the file ended too early; 0: it did not */

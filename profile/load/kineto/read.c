@@ -309,6 +309,8 @@ static bool read_value(kineto *k, const gp_json_text *key) {
     if (GP_JSON_IS(key, "deviceProperties")) return read_devices(k);
     if (GP_JSON_IS(key, "writer")) return read_writer(k);
     if (GP_JSON_IS(key, "gpush_starved_ns")) return kineto_read_int(k, &k->starved);
+    if (GP_JSON_IS(key, "gpush_usual_step_ns")) return kineto_read_int(k, &k->usual);
+    if (GP_JSON_IS(key, "gpush_beside_ns")) return kineto_read_int(k, &k->beside);
     if (GP_JSON_IS(key, "baseTimeNanoseconds"))
         return k->has_base = true, kineto_read_int(k, &k->base);
     return gp_json_skip(k->j);

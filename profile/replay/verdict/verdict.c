@@ -54,6 +54,7 @@ static void set_extra(gp_worth *w, const uint64_t *ns, int n, uint64_t *list) {
     if (n < 3) return;
     for (int i = 0; i < n; i++) {
         w->in_steps += ns[i] > 0;
+        if (ns[i]) w->last_step = i + 1;
         if (ns[i] > ns[most]) most = i;
     }
     memcpy(list, ns, (size_t)n * sizeof *list);
@@ -176,6 +177,24 @@ static void count_blocked(const gp_timeline *t, gp_verdict *v) {
     }
 }
 
+/* How much of what is owed to launches lies in steps of PyTorch's optimizers. */
+static uint64_t in_optimizers(const gp_ledger *l) {
+    static const char step[] = "Optimizer.step#";
+    const gp_timeline *t = l->t;
+    uint64_t ns = 0, end = 0;
+    for (int i = 0, k = 0; i < l->n; i++) {
+        const gp_owed *part = &l->part[i];
+        if (part->cause != GP_CAUSE_launches) continue;
+        for (; k < t->nhost && t->host[k]->t0 <= part->t; k++) {
+            const gp_rec *r = t->host[k];
+            bool steps = r->kind == GP_REC_REGION && !strncmp(r->name, step, sizeof step - 1);
+            if (steps) end = gp_rec_end(t->p, r);
+        }
+        if (part->t < end) ns += part->ns;
+    }
+    return ns;
+}
+
 /* How many batches the host asked loaders for. */
 static uint64_t batches(const gp_timeline *t) {
     uint64_t n = 0;
@@ -183,11 +202,36 @@ static uint64_t batches(const gp_timeline *t) {
     return n;
 }
 
+/* What the host of a rank does beside its waits. */
+static uint64_t beside_waits(const gp_timeline *t) {
+    uint64_t ns = t->done - t->p->t0;
+    for (int i = 0; i < t->nsteps; i++)
+        if (t->step[i].kind == GP_STEP_WAIT) ns -= t->step[i].t1 - t->step[i].t;
+    return ns;
+}
+
+/* How much longer the steps took than those before the record; nothing where that is little, and at
+ * most what the host did beside its waits: a device takes no longer. */
+static uint64_t slowed(const gp_timeline *t) {
+    enum { MUCH = 10 }; /* one part in so many of a usual step */
+    uint64_t *list = t->p->usual ? malloc(((size_t)t->nhost + 1) * sizeof *list) : NULL;
+    uint64_t most = beside_waits(t), more = 0;
+    size_t n = 0;
+    for (int i = 0; list && i < t->nhost; i++)
+        if (gp_rec_is_step(t->host[i])) list[n++] = gp_rec_end(t->p, t->host[i]) - t->host[i]->t0;
+    if (n) qsort(list, n, sizeof *list, by_number);
+    if (n && list[n / 2] > t->p->usual) more = list[n / 2] - t->p->usual;
+    free(list);
+    if (MUCH * more < t->p->usual) return 0;
+    return n * more < most ? n * more : most;
+}
+
 /* Adds what a rank's record says; each cause is shown as of the rank that owes it the most. */
 static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     gp_verdict own = {0};
     gp_ledger l = {.v = &own, .t = t};
     gp_owe(&l);
+    if (l.ok) own.of[GP_CAUSE_launches].optimizer = in_optimizers(&l);
     if (l.ok) find_extra(&l);
     if (l.ok) add_up(&l);
     free(l.part);
@@ -195,7 +239,8 @@ static bool read_rank(const gp_timeline *t, gp_verdict *v) {
     if (!l.ok) return gp_fail("profile: out of memory");
     v->vague |= t->p->unknown_orders && has_streams(t);
     if (own.profiler > v->profiler) v->profiler = own.profiler;
-    uint64_t replayed, launched = launches(t, &replayed);
+    uint64_t replayed, launched = launches(t, &replayed), more = slowed(t);
+    if (more > v->slowed) v->slowed = more;
     own.of[GP_CAUSE_launches].times = launched;
     v->replayed += replayed, v->launches += launched;
     count_blocked(t, v);
@@ -226,14 +271,6 @@ static gp_untold untold(const gp_prof *p, gp_verdict *v) {
     if (p->foreign && !p->no_device && !v->work) return GP_UNTOLD_WORK;
     if (v->queued * 2 < v->work) return GP_UNTOLD_DEVICE;
     return p->foreign && v->calls * 2 < v->work ? GP_UNTOLD_CALLS : GP_TOLD;
-}
-
-/* What the host of a rank does beside its waits. */
-static uint64_t beside_waits(const gp_timeline *t) {
-    uint64_t ns = t->done - t->p->t0;
-    for (int i = 0; i < t->nsteps; i++)
-        if (t->step[i].kind == GP_STEP_WAIT) ns -= t->step[i].t1 - t->step[i].t;
-    return ns;
 }
 
 static bool is_other(const gp_command *c, const void *cause) {

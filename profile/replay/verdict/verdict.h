@@ -24,7 +24,9 @@ typedef struct gp_worth {
     uint64_t parts, of_step; /* of how many parts it is, where there are steps; of `step` */
     int in_steps;            /* in how many of `steps` there is any of it */
     int step, steps;    /* the first of those with the most, from 1, of `steps`; 0: of stretches */
+    int last_step;      /* the last one that has any of it, from 1 */
     uint64_t earlier;   /* of devices' work: ns of what nothing on the record queued */
+    uint64_t optimizer; /* of launches: ns in steps of PyTorch's optimizers */
     uint64_t worth;     /* what the job would take less, ns, as a replay predicts: of one rank at
                            most ns, since a replay takes away what is owed, and nothing else */
     uint64_t at_most;   /* where v->vague, of the devices' work and waits, and where v->paced: more
@@ -57,6 +59,8 @@ typedef struct gp_verdict {
                    on the record: what less of the devices' work is worth is not known */
     bool paced; /* as gp_job_awaits_workers */
     uint64_t profiler;  /* ns of the host, of the rank that has most of it: torch.profiler's own */
+    uint64_t slowed;    /* ns that its steps took longer than those before the record, and the host
+                           may have worked in; of the rank that has most of them */
     uint64_t devices;   /* the worth of kernels, copies, collectives and delays together */
     uint64_t all_waits; /* that of waits and synchronize together */
     gp_idle idle;       /* of the rank that ended last */

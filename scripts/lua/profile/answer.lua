@@ -102,7 +102,7 @@ end
 local function verdict(list)
     if not list then return nil end
     local out = fields(list, { "cause", "sentence", "untold", "kind", { "wall_ns", "wall" },
-        { "busy_ns", "busy" } })
+        { "recorded_ns", "recorded" }, { "busy_ns", "busy" } })
     out.causes = rows(list, CAUSE)
     for i, row in ipairs(list) do
         -- without a verdict nothing was replayed, but where it would be one of bounds

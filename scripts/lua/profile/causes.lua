@@ -45,12 +45,26 @@ local RECOMPILED <const> = ": pad to a few sizes, torch.compile(dynamic=True) or
     (TORCH_LOGS=recompiles says why it compiles), torch.backends.cudnn.benchmark=False"
 local MORE_MEMORY <const> = ": most of it asks the driver for memory: keep sizes the same, and \z
     leave memory free (PyTorch: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)"
+local CAPTURED_AGAIN <const> = "a graph is made in %d of the %d steps: capture it once, before \z
+    the loop, and replay it; copy what changes into its tensors (copy_), and keep one for a shape"
 function M.setup(row, built, prof)
     if row.steps == 0 or row.in_steps < 2 then return end
+    if row.name and row.name:find "Graph" and 2 * row.in_steps >= row.steps then
+        return CAPTURED_AGAIN:format(row.in_steps, row.steps)
+    end
     local how = row.name and row.name:find "Malloc" and MORE_MEMORY or built.torch and RECOMPILED
         or prof.foreign and "" or ": pad to a few sizes"
-    return (2 * row.in_steps < row.steps and SEVERAL or SET_UP):format(row.in_steps, row.steps,
-        how)
+    local passes = 2 * row.in_steps < row.steps or 2 * (row.last_step - 1) < row.steps
+    return (passes and SEVERAL or SET_UP):format(row.in_steps, row.steps, how)
+end
+
+--- What to do about memory that is asked for in each step, where most of it is pinned; nil: what
+--- cause.def says.
+function M.memory(row, prof)
+    local pins = row.name and (row.name:find "HostAlloc" or row.name:find "HostRegister")
+    return pins and prof.foreign and "most of it pins memory of the host in each step: pin once, \z
+        and copy into that (buffer.copy_(x), then buffer.to(device, non_blocking=True)); a \z
+        DataLoader's pin_memory=True does so for its batches, beside the loop" or nil
 end
 
 -- What to do about kernels that mostly leave half of the device without a block; nil: they do not,
@@ -73,6 +87,9 @@ local SHORT <const> = { "bf16", "bfloat16", "half", "fp16", "f16", "e4m3", "e5m2
 -- Of 64 bits or complex numbers, which autocast leaves as they are; and of whole ones of 8 bits.
 local LONG <const> = { "dgemm", "zgemm", "cgemm", "f64f64", "d884" }
 local WHOLE <const> = { "igemm", "int8", "i8i8", "s8s8" }
+-- Of f32: multiplied in tf32, and as they are.
+local TF32 <const> = { "tf32", "s1688" }
+local SINGLE <const> = { "sgemm", "ffma" }
 -- Of PyTorch's own kernels: convolutions; those that torch.compile joins; and those of optimizers
 -- and of other lists, which are of many tensors already.
 local OWN_PRODUCTS <const> = { "conv_depthwise", "slow_conv" }
@@ -91,8 +108,9 @@ local function has_any(name, parts)
 end
 
 -- What a kernel of PyTorch is, by its name: "product", "list", "joined" by torch.compile, "own" of
--- PyTorch, "compiled"; nil: not known. And of a product, its numbers: "short", "long", "whole".
-local function kind_of(kernel)
+-- PyTorch, "compiled"; nil: not known. And of a product, its numbers: "short", "long", "whole",
+-- "tf32", "single".
+local function kind_of(kernel, tensor_cores)
     local name = kernel:lower()
     if kernel:find(COMPILED) then return "compiled" end
     local own = name:find("at::native", 1, true)
@@ -101,11 +119,16 @@ local function kind_of(kernel)
     end
     if not own and not has_any(name, PRODUCTS) then return end
     return "product", has_any(name, LONG) and "long" or has_any(name, WHOLE) and "whole"
-        or (has_any(name, SHORT) or name:find(NVJET)) and "short" or nil
+        or (has_any(name, SHORT) or name:find(NVJET)) and "short"
+        or has_any(name, TF32) and tensor_cores and "tf32"
+        or has_any(name, SINGLE) and not tensor_cores and "single" or nil
 end
 
 local OF_PRODUCTS <const> = { short = ", most of them in 16 bits or fewer already: ",
     whole = ", most of them in 8 bits already: ",
+    tf32 = ", most of them of f32 in tf32 already: torch.autocast, to f16 or bf16; ",
+    single = ", most of them in f32: torch.autocast, to f16, or bf16 from the A100 on; or tf32 \z
+        there, where tensors stay f32: torch.set_float32_matmul_precision(\"high\"); ",
     long = ", most of them in f64 or complex, which autocast leaves: f32 where f64 is not needed; \z
         " }
 local IN_F32 <const> =
@@ -129,7 +152,7 @@ function M.by_kind(prof)
     local all, sums, parts, most = 0, {}, {}, { own = { ns = 0 }, other = { ns = 0 } }
     for _, row in ipairs(prof:rows { group = "kernel" }) do
         local ns = row.self_device_time_total
-        local kind, numbers = kind_of(row.name)
+        local kind, numbers = kind_of(row.name, row.tensor_cores)
         if has_any(row.name:lower(), OTHERS) then ns = 0 end
         all, kind = all + ns, kind or "other"
         for _, key in ipairs { kind, numbers } do sums[key] = (sums[key] or 0) + ns end
@@ -170,17 +193,6 @@ local function shortest(prof, built)
     return SHORTEST:format(time(short), time(all), time(short / runs), not prof.foreign
         and "fuse(f) for elementwise ops" or built.torch and "torch.compile joins many of them"
         or "one for several elementwise ones")
-end
-
--- What to do where the host takes far longer for each launch than a launch does; nil: it does not.
-local SLOW_LAUNCH <const> = 200000 -- ns; a launch by PyTorch takes 5 to 20 us
-local function slow_launches(row, prof)
-    if row.times == 0 or row.ns < SLOW_LAUNCH * row.times then return end
-    return ("the host takes %s for each of %d, which is no launch's time: its ops do something \z
-        else before them (compile, check guards, make memory); record later steps, where a first \z
-        use has passed%s")
-        :format(time(row.ns / row.times), row.times,
-        prof.writer and "" or ", with with_stack=True, which names it")
 end
 
 -- What to do about ops of the host that no device would take over: those that take less than a
@@ -233,42 +245,6 @@ function M.built(prof, list)
         torch = prof.foreign and of_torch(prof), replayed = list.replayed, launches = list.launches,
         longer = list.longer, blocked = list.blocked,
         captured = list.replayed > 0 and 2 * list.replayed >= list.launches }
-end
-
-local GRAPHS <const> = "launch less: CUDA graphs launch most of the work already \z
-    (cudaGraphLaunch): take what is left of the step into them; or larger batches"
-local COMPILED_LAUNCHES <const> = "launch less: torch.compile made kernels already (triton_…), \z
-    mode=\"reduce-overhead\" replays their launches at once, by CUDA graphs; or larger batches"
-
-local FUSED <const> = "launch less: fuse(f) made kernels of several ops already; capture(step) \z
-    replays at once the launches of a step that never waits (with SGD, Adam, AdamW, RMSprop or \z
-    Adagrad); or larger batches"
-local CAPTURED <const> = "launch less: captured functions replay %d of %d already, and only their \z
-    first call launches one by one; %slarger batches"
-local FUSES <const> = "fuse(f) in them makes one kernel of several ops; or "
-
--- Where calls that launch return after their kernels: 9 of 10, and three.
-local BLOCKING <const> = "%d of %d launches of kernels of 20 us and more return after their \z
-    kernel's end: CUDA_LAUNCH_BLOCKING=1 (or a debugger) makes each wait: without it the host \z
-    goes on"
-
---- What to do about launches, of gpush's own or of a trace of PyTorch; nil: what cause.def says.
-function M.launches(row, built, prof)
-    local fused = row.name and row.name:find("+", 1, true)
-    if built.captured then
-        return CAPTURED:format(built.replayed, built.launches, fused and "" or FUSES)
-    end
-    if not prof.foreign then return fused and FUSED or nil end
-    if built.longer >= 3 and 10 * built.blocked >= 9 * built.longer then
-        return BLOCKING:format(built.blocked, built.longer)
-    end
-    if row.reads and 2 * row.most >= row.ns then
-        return ("%s of it is in %s, which reads a result on the host: no CUDA graph holds that, \z
-            and torch.compile joins nothing across it: %s"):format(time(row.most),
-            fit.safe(row.name), row.reads)
-    end
-    return slow_launches(row, prof) or built.graphs and built.torch and GRAPHS
-        or built.compiled and COMPILED_LAUNCHES or nil
 end
 
 local DELAYS <const> = "short delays lie between kernels of the CUDA graphs that launch most of \z

@@ -7,7 +7,8 @@ local require = ...
 local fit, registry = require "fit", require "registry"
 local workers = require "data.workers"
 local usage, late = require "profile.usage", require "profile.late"
-local causes = require "profile.causes"
+local causes, slowed = require "profile.causes", require "profile.slowed"
+local launches = require "profile.launches"
 local replay = registry["gpush.replay"]
 
 local LITTLE <const> = 0.02  -- of the wall time: less is nothing to gain
@@ -47,7 +48,6 @@ local SAMPLED <const> = "its functions and lines have rows of their own in the t
 local LEFT <const> = "; where a DataLoader's loop was left, its workers still end their batches"
 
 local NAMES <const> = "; a profile with with_stack=True names what ran there"
-local HAS <const> = "%s has %s of it: %s"
 local ALL_RANKS <const> = "; some of that time may be waiting for a rank that came later, which \z
     only the traces of all ranks together say (gpush analyze rank*.json)"
 
@@ -68,6 +68,8 @@ end
 local DEVICE <const> = { delays = true, kernels = true, copies = true, collectives = true }
 local WORK <const> = { kernels = true, copies = true, collectives = true }
 local WAITS <const> = { waits = true, synchronize = true }
+local IDLE <const> = { waits = true, synchronize = true }
+for cause in pairs(DEVICE) do IDLE[cause] = true end
 
 -- Where most of a cause was, in the rank that has the most of it; nil: it is not known.
 local function place(row)
@@ -78,6 +80,10 @@ local function place(row)
     if own and row.name and row.name:find(("(%s)"):format(own), 1, true) then line = nil end
     return line and row.name and ("%s at %s"):format(fit.safe(row.name), line)
         or line or row.name and fit.safe(row.name)
+end
+local HAS <const> = "%s has %s of it: %s"
+local function has(list, row, advice) -- how much, unless some of that may be the recording's
+    return HAS:format(place(row), slowed.reason(list, row) and "the most" or time(row.most), advice)
 end
 local function where(row)
     local text = place(row)
@@ -210,14 +216,15 @@ local PACED <const> = "since the trace does not say how long worker processes to
     (a record with num_workers=0 does)"
 
 -- What may be worth more than the most that is known: devices' work, where streams may have waited
--- for it; and where worker processes may have had time left, what then is worth more than the
--- first.
+-- for it; any, where whose time the recording's is is not known; and where worker processes may
+-- have had time left, what then is worth more than the first.
 local function may_be_more(list)
     local rows, top = {}, list[1] or { worth = 0 }
     local known = math.max(top.worth, LITTLE * list.wall)
     local then_known = top.worth < known and known or math.max(known, top.at_most or 0)
     for _, row in ipairs(list) do
-        local least = row.unknown and known or list.paced and then_known or math.huge
+        local open = row.unknown or slowed.reason(list, row) and (row ~= top or top.worth < known)
+        local least = open and known or list.paced and then_known or math.huge
         if (row.at_most or 0) > least then rows[#rows + 1] = row end
     end
     table.sort(rows, function(a, b)
@@ -232,7 +239,7 @@ local function conclude_open(list, how, prof)
     for i, row in ipairs(list.open) do
         local may_be = i == 1 and " may be worth" or ""
         may[i] = ("%s%s up to %s"):format(row.label, may_be, time(row.at_most))
-        local reason = row.unknown and STREAMS or PACED
+        local reason = row.unknown and STREAMS or slowed.reason(list, row) or PACED
         if not why[reason] then why[#why + 1], why[reason] = reason, true end
     end
     local known = top.share >= LITTLE and ("of what is known the most is owed to %s: without that \z
@@ -337,6 +344,8 @@ end
 
 local function worth_more(a, b)
     if a.worth ~= b.worth then return a.worth > b.worth end
+    local p, q = a.at_most or a.worth, b.at_most or b.worth
+    if not a.unknown and not b.unknown and p ~= q then return p > q end
     if a.unknown and b.unknown and a.ns ~= b.ns then return a.ns > b.ns end
     return a.order < b.order
 end
@@ -361,6 +370,7 @@ end
 local function verdict(prof, rank)
     local _ = replay.job(prof, rank, "profile.verdict") -- held for what follows
     local list, loads = replay.verdict(prof, rank), false
+    slowed.apply(list, IDLE)
     local built = causes.built(prof, list)
     local of_writer = causes.BY_WRITER[prof.writer] or {}
     for i, row in ipairs(list) do
@@ -375,15 +385,15 @@ local function verdict(prof, rank)
         row.where = where(row)
         list.lines = list.lines or prof.foreign and row.where and row.file ~= nil
         if row.cause == "script" and prof.foreign and (row.file or row.before_file) then
-            row.advice = row.sampled
-                and HAS:format(place(row), time(row.most), row.library or MOVE) or MOVE
+            row.advice = row.sampled and has(list, row, row.library or MOVE) or MOVE
         end
         if row.cause == "script" and list.sampled and not prof.foreign then row.advice = SAMPLED end
         if row.cause == "script" and not row.library then
             row.advice = causes.script(row, built, prof) or row.advice
         end
+        if row.cause == "script" then row.advice = slowed.beside(list, row.advice) end
         if row.cause == "loader" and row.sampled then
-            row.advice = HAS:format(place(row), time(row.most), row.advice)
+            row.advice = has(list, row, row.advice)
         end
         if row.cause == "collectives" and prof.foreign and not row.rank then
             row.advice = row.advice .. ALL_RANKS
@@ -393,12 +403,13 @@ local function verdict(prof, rank)
             row.advice = causes.kernels(row, prof, row.share >= LITTLE, built) or row.advice
         end
         if row.cause == "launches" then
-            row.advice = causes.launches(row, built, prof) or row.advice
+            row.advice = launches(row, built, prof) or row.advice
         end
         if row.cause == "delays" then
             row.advice = causes.delays(built) or row.advice
         end
         if row.cause == "copies" then row.advice = causes.copies(row, built) or row.advice end
+        if row.cause == "memory" then row.advice = causes.memory(row, prof) or row.advice end
         if row.cause == "setup" then row.advice = causes.setup(row, built, prof) or row.advice end
         if row.pass then row.advice = workers.advice(row.pass) end
         if row.cause == "loader" and prof.foreign and has_workers(row, prof) then
@@ -412,7 +423,7 @@ local function verdict(prof, rank)
             -- the place named may have come in each step, beside what came once
             local beside = named and row.most <= row.ns - row.extra or row.extras > 1
             row.advice = beside and row.advice .. "; " .. once
-                or named and HAS:format(place(row), time(row.most), once) or once
+                or named and has(list, row, once) or once
         end
         if is_once(row) then
             local left = prof.foreign and loads and not row.name
@@ -458,7 +469,8 @@ local function verdict(prof, rank)
         list.sentence = PROFILERS:format(list.sentence, time(list.profiler),
             percent(list.profiler / list.wall))
     end
-    add_hidden(list)
+    list.sentence = list.sentence .. slowed.text(list)
+    if not list.recorded then add_hidden(list) end
     if list.late then list.sentence = list.sentence .. "; " .. late.text(list.late) end
     return setmetatable(list, Verdict)
 end

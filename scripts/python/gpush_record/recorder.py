@@ -8,13 +8,18 @@ recorded anything. Nothing that goes wrong here may end the program, so it becom
 """
 
 import atexit
+import collections
 import ctypes
 import os
+import statistics
 import sys
 import threading
+import time
 
 NONE_FOR = 30  # seconds without a record or a step of an optimizer, after which time counts
 BRIEFLY = 2  # seconds that are then recorded; steps that follow replace them
+USUAL = 3  # steps at least, and twice as many at most, whose times before the window are compared
+SLOWED = 1.5  # times as long as those the recorded steps take, from which that is said
 OUTSIDE = ", outside of what torch.compile compiled: --seconds N records by time"
 ENDED = "the program ended in the first step that was to be recorded"
 PROFILED = "the program's own profiler ran when the steps were to be recorded"
@@ -65,6 +70,7 @@ class Recorder:
         self.count = 0  # of steps
         self.tries = 3  # where the program's own profiler ends the window before its first step
         self.next = 1  # the step at which there is something to do
+        self.ends = collections.deque(maxlen=2 * USUAL + 1)  # ns, of the last steps before
         self.window = self.steps = self.timer = self.own_profiler = None
         self.rank = self.name = None  # whose steps these are and the record's, once one begins
         self.by_time = False
@@ -117,6 +123,8 @@ class Recorder:
         if kind != self.kind:
             self._begin_again(kind)
         self.count += 1
+        if not self.window:
+            self.ends.append(time.perf_counter_ns())
         if self.count < self.next:
             return
         try:
@@ -129,6 +137,7 @@ class Recorder:
         if self.window and not self.by_time:
             self._end()
         self.kind, self.count, self.next, self.reason = kind, 0, 1, None
+        self.ends.clear()
 
     def _at_step(self):
         ended = self.count - (self.kind == "module")
@@ -163,11 +172,19 @@ class Recorder:
         from gpush_record.window import Window
 
         self.profiled = True
-        self.window = Window(self.options, self.own_profiler, self._done)
+        usual = None if self.by_time else self._usual()
+        self.window = Window(self.options, self.own_profiler, self._done, usual)
+
+    def _usual(self):
+        """How long a step took before, ns; None: there were too few."""
+        ends = list(self.ends)
+        steps = [end - begin for begin, end in zip(ends, ends[1:])]
+        return int(statistics.median(steps)) if len(steps) >= USUAL else None
 
     def _done(self, profile, steps):
         """The window has ended, with `steps` whole steps; profile: None if it did not begin."""
-        displaced, waited, self.window = self.window.displaced, self.window.waited, None
+        window, self.window = self.window, None
+        displaced = window.displaced
         if profile is None or steps == 0 and not self.by_time:
             self.tries -= displaced
             self.reason = PROFILED if displaced else ENDED
@@ -177,7 +194,7 @@ class Recorder:
             where = f"{self.folder} (TMPDIR)"
             return self._give_up(f"the record cannot be written to {where}: {unwritten}")
         if self.rank == 0:
-            self._say_what(steps, waited)
+            self._say_what(steps, window)
         self.wrote = True
         if self.by_time:
             self.by_time, self.options.steps = False, self.asked
@@ -199,19 +216,32 @@ class Recorder:
             return error.strerror
         return None
 
-    def _say_what(self, steps, waited):
-        """Tells which part was recorded, of a program that may run for hours after it; and whether
-        other programs had its processor."""
+    def _say_what(self, steps, window):
+        """Tells which part was recorded, of a program that may run for hours after it; whether
+        other programs had its processor, or other threads of it; and what the recording cost."""
         first = self.count - steps + (self.kind == "optimizer")
         what = {"optimizer": "steps", "module": "calls"}.get(self.kind)
         span = "by time" if self.by_time else f"{what} {first} to {first + steps - 1}"
         instead = " instead" if self.wrote else ""
         say(f"recorded {span}{instead}; the verdict follows at the end")
-        if waited:
-            wall, ready = waited
+        if window.waited:
+            wall, ready = window.waited
             say(
                 f"for {ready / 1e6:.0f} of {wall / 1e6:.0f} ms its thread had work but no processor: "
                 "what else runs on this machine is in the times of the script and ops"
+            )
+        if window.beside:
+            thread, ran, stood = window.beside
+            say(
+                f"its thread {thread} ran for {ran / 1e6:.0f} ms beside it, and the recorded one "
+                f"stood still for {stood / 1e6:.0f} ms: where the other runs Python code, it holds "
+                "the interpreter's lock (GIL), and such waits are in the times of the script and ops"
+            )
+        if window.usual and window.step_ns > SLOWED * window.usual:
+            say(
+                f"a step took {window.usual / 1e6:.1f} ms before, {window.step_ns / 1e6:.1f} ms "
+                "while it was recorded: where the recording may have added that, worths are ranges"
+                + (" (without --stacks it costs less)" if self.options.stacks else "")
             )
 
     # ---- time ----

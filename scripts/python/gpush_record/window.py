@@ -8,6 +8,7 @@ handle it, or where the program starts a profiler of its own, of which there can
 import ctypes
 import os
 import signal
+import statistics
 import threading
 import time
 
@@ -65,13 +66,24 @@ def _warm_up_first(step):
     return profiler.ProfilerAction.RECORD if step else profiler.ProfilerAction.WARMUP
 
 
-def _waited():
-    """How long this thread has had to wait for a processor, ns; None: the system does not tell."""
+def _scheduled(thread="thread-self"):
+    """How long a thread has had a processor, and had to wait for one, ns; None: the system does not
+    tell."""
     try:
-        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[1])
-    except (OSError, IndexError, ValueError):
+        with open(f"/proc/{thread}/schedstat", encoding="ascii") as file:
+            return tuple(int(word) for word in file.read().split()[:2])
+    except (OSError, ValueError):
         return None
+
+
+def _others():
+    """How long each other thread that runs Python has had a processor, ns, by its number."""
+    found = {}
+    for thread in threading.enumerate():
+        times = _scheduled(f"self/task/{thread.native_id}")
+        if thread is not threading.current_thread() and times:
+            found[thread.native_id] = times[0], thread.name
+    return found
 
 
 def end_without_kineto():
@@ -88,9 +100,10 @@ def end_without_kineto():
 
 
 class Window:
-    """Records `steps` steps, after one of warming up, and calls done(profile, steps recorded)."""
+    """Records `steps` steps, after one of warming up, and calls done(profile, steps recorded).
+    usual: ns that a step took before; None: not known."""
 
-    def __init__(self, options, own, done):
+    def __init__(self, options, own, done, usual=None):
         self.options = options
         self.own = own
         self.done = done
@@ -98,8 +111,12 @@ class Window:
         self.recording = False
         self.open = True
         self.displaced = False  # by the program's own profiler
-        self.begun = None  # thread, ns, and the ns that it had waited for a processor
-        self.waited = None  # as without_processor(), of all that was recorded
+        self.begun = None  # thread, ns, its _scheduled() and that of the _others()
+        self.waited = self.beside = None  # as measure() has them, of all that was recorded
+        self.tells = os.environ.get("GPUSH_LOADED") != "0"  # what the machine did to the times
+        self.usual = usual if self.tells else None
+        self.step_ns = 0  # of a recorded step
+        self.ends = []  # of the recorded steps, ns
         self.profile = profiler.profile(
             activities=_activities(),
             record_shapes=options.shapes,
@@ -120,23 +137,36 @@ class Window:
         if not self.recording:
             self.recording = True
             self.profile.step()
-            self.begun = threading.get_ident(), time.perf_counter_ns(), _waited()
+            self.begun = threading.get_ident(), time.perf_counter_ns(), _scheduled(), _others()
             return
+        self.ends.append(time.perf_counter_ns())
         self.left -= 1
         if self.left == 0:
             self.close()
         else:
             self.profile.step()
 
-    def without_processor(self):
-        """Of how many ns until now, and in how many the thread waited for a processor; None: those
-        are few, or not known."""
-        thread, begun, before = self.begun or (None, 0, None)
-        if before is None or thread != threading.get_ident():
-            return None
-        waited = _waited() - before  # before the clock: a wait between them is the clock's alone
+    def measure(self):
+        """Sets of what was recorded so far: step_ns; waited, of how many ns it was and in how many
+        the thread waited for a processor, where those are many; and beside, which other thread that
+        runs Python had a processor, for how many ns, and for how many this one stood still."""
+        thread, begun, before, others = self.begun or (None, 0, None, None)
+        now, now_others = _scheduled(), _others()  # before the clock: a wait is the clock's alone
+        if thread != threading.get_ident():
+            return
         wall = time.perf_counter_ns() - begun
-        return (wall, waited) if waited >= BUSY * wall else None
+        steps = [end - start for start, end in zip([begun, *self.ends], self.ends)]
+        self.step_ns = statistics.median(steps) if steps else 0
+        if not before or not now or len(before) < 2 or len(now) < 2:
+            return
+        ran, ready = now[0] - before[0], now[1] - before[1]
+        if ready >= BUSY * wall:
+            self.waited = wall, ready
+        stood = wall - ran - ready
+        rows = [(ns - others.get(k, (0, ""))[0], name) for k, (ns, name) in now_others.items()]
+        most, name = max(rows, default=(0, ""))
+        if self.tells and most >= BUSY * wall and stood >= BUSY * wall:
+            self.beside = name, most, stood
 
     def recorded(self):
         return self.options.steps - self.left
@@ -149,16 +179,25 @@ class Window:
         os._exit = self.exit
         self.own.window = None
         try:
-            self.waited = self.without_processor()
-            # gpush analyze says it beside what is predicted from the record.
-            if self.waited and os.environ.get("GPUSH_LOADED") != "0":
-                self.profile.add_metadata_json("gpush_starved_ns", str(self.waited[1]))
+            self.measure()
+            self._note()
             self.profile.stop()
             self.done(self.profile if self.recording else None, self.recorded())
         finally:
             self.closing = False
             self._release_signals()
             self._end_by_signal()
+
+    def _note(self):
+        """Notes in the trace what gpush analyze says beside what is predicted from it."""
+        notes = {
+            "gpush_starved_ns": self.waited and self.waited[1],
+            "gpush_beside_ns": self.beside and min(self.beside[1:]),
+            "gpush_usual_step_ns": self.usual,
+        }
+        for key, ns in notes.items():
+            if ns and self.tells:
+                self.profile.add_metadata_json(key, str(ns))
 
     # ---- other ends ----
 

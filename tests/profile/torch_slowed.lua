@@ -54,7 +54,8 @@ t.ok(has(v.sentence, "the script itself may be worth up to 18.000ms, since the r
 for _, usual in ipairs { 9500, 12000, 0 } do
     local as_it_is = on_host(usual):verdict()
     t.is({ as_it_is.wall // 1000, range(by_cause(as_it_is).cpu),
-        has(as_it_is.sentence, "left out") }, { 60000, { 42000, 42000 }, false }, ("steps of %d us before"):format(usual))
+        has(as_it_is.sentence, "left out") }, { 60000, { 42000, 42000 }, false },
+        ("steps of %d us before"):format(usual))
 end
 
 -- With a device, whose 6 ms of a step's 10 would decide if the host took 4 ms less.

@@ -134,7 +134,7 @@ end
 for _, case in ipairs {
     { "sm90_xmma_gemm_bf16bf16_tn", "most of them in 16 bits or fewer already" },
     { "ampere_sgemm_128x64_tn",
-        "torch.autocast where they are in f32, to f16, or bf16 from the A100 on" },
+        "most of them in f32: torch.autocast, to f16, or bf16 from the A100 on; or tf32" },
     { "Cijk_Ailk_Bljk_HHS_BH_MT128", "most of them in 16 bits or fewer already" },
 } do
     r = made.trace {}

@@ -213,7 +213,7 @@ static uint64_t beside_waits(const gp_timeline *t) {
 /* How much longer the steps took than those before the record; nothing where that is little, and at
  * most what the host did beside its waits: a device takes no longer. */
 static uint64_t slowed(const gp_timeline *t) {
-    enum { MUCH = 10 }; /* one part in so many of a usual step */
+    enum { MUCH = 10 }; /* a tenth of a usual step is not little */
     uint64_t *list = t->p->usual ? malloc(((size_t)t->nhost + 1) * sizeof *list) : NULL;
     uint64_t most = beside_waits(t), more = 0;
     size_t n = 0;

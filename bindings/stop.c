@@ -140,7 +140,8 @@ void gp_stop_end(lua_State *L) {
     if (lua_gethook(L) == on_hook) gp_counter_rest(L);
 }
 
-/* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which maintain the list ---- */
+/* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which maintain the list; and
+ * coroutine.close, which tells before a coroutine's frames go ---- */
 
 /* L runs from here on. */
 static void came_to(lua_State *L) {
@@ -150,6 +151,7 @@ static void came_to(lua_State *L) {
 }
 
 void (*gp_stop_failed)(lua_State *L, lua_State *co, bool wrapped);
+void (*gp_stop_closing)(lua_State *L, lua_State *co);
 
 static bool has_failed(lua_State *co) {
     return lua_status(co) != LUA_OK && lua_status(co) != LUA_YIELD;
@@ -222,10 +224,23 @@ static int l_wrap(lua_State *L) {
     return 1;
 }
 
+static lua_CFunction close_coroutine; /* Lua's own */
+
+static int l_close(lua_State *L) {
+    lua_State *co = lua_tothread(L, 1);
+    if (co && gp_stop_closing && has_failed(co)) gp_stop_closing(L, co);
+    return close_coroutine(L);
+}
+
 void gp_stop_install(lua_State *L) {
-    static const luaL_Reg functions[] = {{"resume", l_resume}, {"wrap", l_wrap}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"resume", l_resume}, {"wrap", l_wrap}, {"close", l_close}, {NULL, NULL}};
     find_string_library(L);
     lua_getglobal(L, "coroutine");
+    lua_getfield(L, -1, "close");
+    lua_CFunction close = lua_tocfunction(L, -1);
+    if (close != l_close && close != close_coroutine) close_coroutine = close;
+    lua_pop(L, 1);
     luaL_setfuncs(L, functions, 0);
     lua_pop(L, 1);
 }

@@ -5,12 +5,15 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* Replaces coroutine.resume and coroutine.wrap of L by ones that track the running coroutine. */
+/* Replaces coroutine.resume and coroutine.wrap of L by ones that track the running coroutine, and
+ * coroutine.close by one that calls gp_stop_closing. */
 void gp_stop_install(lua_State *L);
 /* Called, unless NULL, when a coroutine of any state has failed that L resumed: its message is on
  * top of L's stack, its frames are still there, and where coroutine.wrap made it will be gone when
  * this returns. Raises nothing, and leaves the stack as it was. */
 extern void (*gp_stop_failed)(lua_State *L, lua_State *co, bool wrapped);
+/* Called so before L closes a coroutine that failed. */
+extern void (*gp_stop_closing)(lua_State *L, lua_State *co);
 /* Code of L runs on this thread between begin and end. */
 void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);

@@ -1,10 +1,14 @@
 /* What :debug shows after an error at the prompt: the message handler keeps the frames with their
  * variables, and what the devices had queued, in the registry, until a chunk succeeds or the next
  * error. Of a coroutine the frames are taken when its error comes out of it: by the time of the
- * handler coroutine.wrap has closed it. The Lua part is scripts/lua/shell/debug/frames.lua. */
+ * handler coroutine.wrap has closed it. Where a pcall of the user's is to catch the error, or
+ * coroutine.close takes the frames, they are described, in case the error is raised again: their
+ * values are not held, and it takes a small share of the time. The Lua part is
+ * scripts/lua/shell/debug/frames.lua. */
 #include "shell/shell.h"
 
 #include "bindings/stop.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/device/device.h"
 
 #include <lauxlib.h>
@@ -64,7 +68,11 @@ static int l_apart(lua_State *L) {
     return status == LUA_OK ? 1 : lua_error(L);
 }
 
+/* How long frames were described that may not be needed, since the chunk's first. */
+static uint64_t described_ns, described_since;
+
 bool gp_debug_keep(lua_State *L, const char *message) {
+    described_since = 0;
     lua_pushcfunction(L, l_apart);
     lua_pushcfunction(L, l_keep_frames);
     lua_pushthread(L);
@@ -86,6 +94,7 @@ const char *gp_debug_field(lua_State *L, bool kept, const char *name) {
 }
 
 void gp_debug_release(lua_State *L) {
+    described_since = 0;
     lua_pushnil(L);
     lua_setfield(L, LUA_REGISTRYINDEX, GP_DEBUG_FRAMES);
     if (lua_getfield(L, LUA_REGISTRYINDEX, FAILED) == LUA_TTABLE)
@@ -102,8 +111,8 @@ void gp_debug_release(lua_State *L) {
 
 static lua_CFunction l_pcall, l_xpcall;
 
-/* Whether the error that L is about to raise is caught by a pcall of the user's: then it is not
- * looked at, which takes long. Our own pass it on. */
+/* Whether the error that L is about to raise is caught by a pcall of the user's. Our own pass it
+ * on. */
 static bool is_caught(lua_State *L) {
     enum { LEVELS = 1000 }; /* that are examined */
     lua_Debug ar;
@@ -121,8 +130,7 @@ static bool is_caught(lua_State *L) {
     return false;
 }
 
-/* (coroutine, message, the one that resumed it, whether coroutine.wrap closes it): notes them,
- * weakly, with their order. */
+/* (coroutine, message, the one that resumed it): notes them, weakly, with their order. */
 static int l_failed(lua_State *L) {
     static lua_Integer count;
     lua_getfield(L, LUA_REGISTRYINDEX, FAILED);
@@ -135,25 +143,50 @@ static int l_failed(lua_State *L) {
     lua_pushinteger(L, ++count);
     lua_setfield(L, -2, "order");
     lua_rawset(L, -3);
-    if (!lua_toboolean(L, 4)) return 0;
-    lua_settop(L, 1);
+    return 0;
+}
+
+/* (coroutine, whether its values are not to be held): keeps its frames. */
+static int l_keep(lua_State *L) {
     lua_pushcfunction(L, l_keep_coroutine);
     lua_insert(L, 1);
     return l_apart(L);
 }
 
+static void keep(lua_State *L, lua_State *co, bool caught) {
+    uint64_t began = gp_real_ns();
+    if (!described_since) described_since = began, described_ns = 0;
+    if (caught && described_ns > 10000000 + (began - described_since) / 20) return;
+    lua_pushcfunction(L, l_keep);
+    lua_pushthread(co);
+    lua_xmove(co, L, 1);
+    lua_pushboolean(L, caught);
+    lua_pcall(L, 2, 0, 0);
+    if (caught) described_ns += gp_real_ns() - began;
+}
+
+/* Whether failed coroutines of this state are noted: those of a worker's are not. */
+static bool is_watched(lua_State *L, lua_State *co) {
+    if (!lua_checkstack(L, LUA_MINSTACK) || !lua_checkstack(co, 1)) return false;
+    return lua_getfield(L, LUA_REGISTRYINDEX, FAILED) == LUA_TTABLE;
+}
+
 static void failed(lua_State *L, lua_State *co, bool wrapped) {
     int top = lua_gettop(L);
-    if (!lua_checkstack(L, LUA_MINSTACK) || !lua_checkstack(co, 1)) return;
-    if (lua_getfield(L, LUA_REGISTRYINDEX, FAILED) == LUA_TTABLE) { /* else it is a worker's */
+    if (is_watched(L, co)) {
         lua_pushcfunction(L, l_failed);
         lua_pushthread(co);
         lua_xmove(co, L, 1);
         lua_pushvalue(L, top);
         lua_pushfstring(L, "%p", (void *)L);
-        lua_pushboolean(L, wrapped && !is_caught(L));
-        lua_pcall(L, 4, 0, 0);
+        if (lua_pcall(L, 3, 0, 0) == LUA_OK && wrapped) keep(L, co, is_caught(L));
     }
+    lua_settop(L, top);
+}
+
+static void closing(lua_State *L, lua_State *co) {
+    int top = lua_gettop(L);
+    if (is_watched(L, co)) keep(L, co, true);
     lua_settop(L, top);
 }
 
@@ -173,4 +206,5 @@ void gp_debug_watch(lua_State *L) {
     l_xpcall = lua_tocfunction(L, -1);
     lua_pop(L, 4);
     gp_stop_failed = failed;
+    gp_stop_closing = closing;
 }

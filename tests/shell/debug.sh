@@ -92,6 +92,22 @@ shows $'false\tstdin[17]:1: as Lua has it' "the message that pcall gives is Lua'
 shows $'1  co.lua:3 in \'inner\'\n       return w:matmul(w) * k\n    w  f32 2x3 cpu, 24 B\n    n  4\n    k  5\n2  co.lua:5' \
     ":run -d has a coroutine's frames"
 
+# Errors of coroutines that are gone when the error is raised again.
+got=$(said 'x = ones(3) function g(a) local z = a:sum() error("bad") end
+co = coroutine.create(g) _, m = coroutine.resume(co, x) coroutine.close(co) co = nil collectgarbage() error(m, 0)
+:debug
+:debug z
+_, m = pcall(coroutine.wrap(g), x) collectgarbage() error("late: " .. m)
+:debug
+_, m = pcall(coroutine.wrap(function(v) local k = 5 error{code = 3} end)) collectgarbage() error(m)
+:debug')
+shows $'1  stdin[1]:1\n       x = ones(3) function g(a) local z = a:sum() error("bad") end\n    a  f32 3 cpu, 12 B\n    z  f32 scalar cpu, 4 B\n2  stdin[2]:1\n' \
+    "a coroutine that was closed has its frames"
+shows $'\nno device had work queued\n:debug: of this frame the values were not kept' "but not their values"
+shows $'late: stdin[1]:1: bad\n1  stdin[1]:1\n' "one whose error a pcall caught has them where that is raised again"
+shows $'{code = 3}\n1  stdin[7]:1\n' "with a table, too"
+shows $'\n    k  5\n2  stdin[7]:1\n' "whole"
+
 got=$(said 'w = randn(64, 64, {device = "sim"})
 rows = tensor({1, 99}, {device = "sim"})
 y = w:index_select(1, rows)
@@ -104,7 +120,7 @@ shows $'    rows  i64 2 sim:0, 16 B\n' "all of them"
 shows $'\n2' "and expressions"
 
 got=$(said 'x = randn(64, 64, {device = "sim"})
-sync.error = true
+sync.mode = "error"
 y = x:matmul(x); error "here"
 :debug')
 shows 'sim:0  had ' "what a device had queued"
@@ -115,7 +131,7 @@ h(1 << 50)
 :debug
 :debug big')
 shows '    big  f32 10 cpu, 40 B' "without memory a frame is described"
-shows 'memory was short, so the values of the frame were not kept' "but its values are let go"
+shows 'of this frame the values were not kept: memory was short' "but its values are let go"
 
 # They are let go: what a frame held can be freed.
 got=$(said 'function f() local big = ones(1 << 20); error "here" end

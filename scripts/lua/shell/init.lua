@@ -104,7 +104,7 @@ function shell.constants(text) require "shell.foreign".constants(text) end
 
 -- What :debug shows later of the frames that led to an error.
 function shell.keep_frames(...) return require "shell.debug.frames".keep(...) end
-function shell.keep_coroutine(co) require "shell.debug.frames".keep_coroutine(co) end
+function shell.keep_coroutine(...) require "shell.debug.frames".keep_coroutine(...) end
 
 -- What a file is that was to be run and is not Lua; see script.lua.
 function shell.script(...) return require "shell.script" (...) end

@@ -1,7 +1,7 @@
 --!plain
 -- :debug, after an error at the prompt: the frames with their variables, expressions in one of
 -- them, and what devices had queued. keep() runs in the message handler, while the frames exist,
--- keep_coroutine() before coroutine.wrap closes one that failed.
+-- keep_coroutine() before a coroutine that failed is closed.
 local require = ...
 local gpush, shell, source = require "gpush", require "shell", require "source"
 local registry = require "registry"
@@ -9,6 +9,7 @@ local native = shell.native
 local safe = registry["gpush.safe"]
 local HEAD <const> = "stack traceback:"
 local KEPT, VARARGS = 50, 10 -- frames, the innermost; and values of a function's "..."
+local CAUGHT <const> = 8 -- coroutines whose errors were caught that are described
 
 local frames = {}
 local function commands() return require "shell.commands" end -- which requires this
@@ -76,8 +77,10 @@ end
 -- ---- Coroutines ----
 
 -- registry["gpush.failed"]: by coroutine its error value raw, what resumed it, and its place in
--- their order (postmortem.c); here `part` is added, what is kept of it.
+-- their order (postmortem.c); here `part` is added, what is kept of it. The last ones whose errors
+-- were caught are in it by number, too, or by the error value: their coroutines may go.
 local part_of
+local caught = 0
 
 -- Whether an error value is, or its text has, that of a coroutine.
 local function has(raw, inner)
@@ -102,8 +105,8 @@ end
 -- The frames of the thread that raised the error, after those of the coroutine it came from. Then
 -- `calls` has that one's, and `about` is there if the message is its, too, but for the place of
 -- the caller, which coroutine.wrap, error and assert put before it.
-local function kept(thread, raw, message)
-    local own, inner = frames_of(thread, is_short(message)), origin(thread, raw)
+local function kept(thread, raw, message, short)
+    local own, inner = frames_of(thread, short or is_short(message)), origin(thread, raw)
     own.message, own.raw = message, raw
     if not inner then return own end
     local all = { message = message, raw = raw, calls = inner.calls }
@@ -119,19 +122,24 @@ local function kept(thread, raw, message)
     return all
 end
 
-function part_of(co, raw)
+function part_of(co, raw, short)
     local message = type(raw) == "string" and raw or ""
-    local part = kept(co, raw, message)
+    local part = kept(co, raw, message, short)
     local about, calls = native.about(co, message)
     part.about = part.about or about
     part.calls = (part.calls or HEAD) .. (calls or HEAD):sub(#HEAD + 1) -- nil: its stack is full
     return part
 end
 
--- Keeps the frames of a coroutine that is about to be closed.
-function frames.keep_coroutine(co)
-    local one = registry["gpush.failed"][co]
-    one.part = part_of(co, one.raw)
+-- Keeps the frames of a coroutine that is about to be closed; short: its error is caught.
+function frames.keep_coroutine(co, short)
+    local failed = registry["gpush.failed"]
+    local one = failed[co]
+    if not one or one.part then return end
+    one.part = part_of(co, one.raw, short)
+    if not short then return end
+    caught = caught % CAUGHT + 1
+    failed[type(one.raw) == "table" and one.raw or caught] = one
 end
 
 -- ---- The error ----
@@ -211,7 +219,8 @@ end
 
 local function evaluate(frame, text, compile)
     if not frame.values then
-        shell.fail ":debug: memory was short, so the values of the frame were not kept"
+        shell.fail ":debug: of this frame the values were not kept: memory was short, \z
+            or the error had been caught"
     end
     local _ <close> = setmetatable({}, { __close = function() frames.evaluating = false end })
     frames.evaluating = true -- an error here leaves the frames as they are

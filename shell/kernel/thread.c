@@ -45,6 +45,7 @@ static struct {
     int credit;         /* messages that may go out without a slow reader */
     gp_kmessage *whose; /* of the streams: a message about the request that prints */
     bool running;       /* that request is not answered yet */
+    int interrupts;     /* of it, so far */
 } own = {.last = &own.first, .wake = -1};
 
 static const char busy[] = "{\"execution_state\":\"busy\"}";
@@ -118,6 +119,7 @@ static bool send_all(void) {
     return true;
 }
 
+/* i: 0 is stdout, 1 stderr */
 static void send_stream(int i, const char *text, size_t n) {
     append(gp_kmessage_take(GP_K_IOPUB, own.whose, "stream",
                             gp_kstream_content(i ? "stderr" : "stdout", text, n)));
@@ -147,6 +149,7 @@ static void forward(void) {
             gp_kmessage_free(own.whose);
             own.whose = m;
             own.running = true;
+            own.interrupts = 0;
         } else {
             append_state(m);
         }
@@ -165,6 +168,13 @@ static void status_of(const gp_kmessage *m, bool begins) {
 static void interrupt(void) {
     if (getpgrp() == getpid()) kill(0, SIGINT);
     else pthread_kill(own.main, SIGINT);
+}
+
+/* A finalizer, or one call of Lua's library, goes on. */
+static void say_how_to_end(void) {
+    static const char text[] =
+        "Still stopping. Restarting the kernel ends the cell, and the session is lost.\n";
+    if (own.running && ++own.interrupts == 2) send_stream(1, text, sizeof text - 1);
 }
 
 /* Begins the end, which a cell that runs has some time for. */
@@ -236,6 +246,7 @@ static void answer_now(const gp_kmessage *m) {
     status_of(m, true);
     if (!strcmp(type, "interrupt_request")) {
         interrupt();
+        say_how_to_end();
         reply(m, "interrupt_reply", "{\"status\":\"ok\"}");
     } else if (!strcmp(type, "shutdown_request")) {
         reply_shutdown(m);

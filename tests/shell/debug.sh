@@ -160,6 +160,7 @@ dbg(one(x):matmul(x.T):relu():sum():item())
 :dbg ("a)b"):rep(3):len()
 print("calls", calls)
 :dbg x:nosuch():sum()
+dbg(nothing:sum())
 function dbg(v) return "mine", v end
 dbg(3)' | sed 's/host [0-9.]* [mu]*s/host T/; s/device [0-9.]* [mu]*s (CPU-backed.*\(GPU.s\))/device T/')
 shows 'one(x)        f32 8x4 sim:0, 128 B; host T
@@ -174,6 +175,8 @@ shows 'x:sum() + 1  f32 scalar' "what is no chain is one"
 shows $'len()  9; host T\n9' "brackets in a string are none"
 shows $'calls\t1' "each step runs once"
 shows "no method or property 'nosuch'" "a step that fails ends it"
+shows "(global 'nothing')" "a variable that is nil is named"
+hides "variable 'dbg'" "and no other"
 shows $'mine\t3' "a function of that name is the user's"
 
 got=$(said '("é"):rep(1500)

@@ -320,7 +320,8 @@ local function unset(message, line, value, prompt)
         return (alone or form ~= "0/0") and form or "(0/0)"
     end)
     if n > 0 then return text end
-    local name = of_nil and unset_name(line, value)
+    local named = message:find "a nil value %(%a+ '"
+    local name = of_nil and not named and unset_name(line, value)
     return name and not message:find("'" .. name .. "'", 1, true)
         and ("-- the variable '%s' is nil"):format(name) or nil
 end

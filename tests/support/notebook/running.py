@@ -55,6 +55,14 @@ for _ in range(3):
 time.sleep(0.1)
 same(k.text("1 + 1"), "2", "interrupts between cells do nothing")
 
+about = k.ask("execute_request", {"code": "print 'begun' setmetatable({}, {__gc = function() local t = os.clock() "
+              "while os.clock() - t < 0.5 do end end}) collectgarbage()", "allow_stdin": False})
+k.published(about, "stream")
+k.interrupt("message")
+k.interrupt("message")
+ok("Restarting the kernel ends the cell" in shown(k.published(about)), "at the second interrupt a finalizer that goes on is told of")
+k.reply(about)
+
 
 # ---- input ----
 def typed(code, *lines):

@@ -22,6 +22,7 @@ puts 'settings.beta.g' 'settings.beta.gamma' "a field of a field"
 puts 'settings.al' 'settings.alp' "what all have in common"
 line 'settings.alp'
 sees 'alpine  2' "the choices"
+puts '%%timei' '%%timeit' "a magic of cells"
 puts 'collectg' 'collectgarbage' "a global"
 key C-l
 puts 'x:cumpro' 'x:cumprod' "a method of the value before it"

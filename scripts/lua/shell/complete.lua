@@ -408,9 +408,9 @@ local function add_strings(out, list, text)
 end
 
 local function command_line(text)
-    local mark, rest = text:match "^([:%%])(%a*)$"
+    local mark, rest = text:match "^([:%%]%%?)(%a*)$"
     if mark then
-        local out, commands = results(2), require "shell.commands"
+        local out, commands = results(#mark + 1), require "shell.commands"
         for _, name in ipairs(commands.names) do out.add(name, commands.list[name].help, rest) end
         return out
     end

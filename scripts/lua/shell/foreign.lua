@@ -148,20 +148,43 @@ end
 
 -- Commands of IPython, Julia and shells: a pattern of the line, and the Lua of what it captures.
 local commands = {
-    { "^%%%%?timeit%s+(.+)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
-    { "^%%%%?time%s+(.+)$", "timeit(function() return %s end, {n = 1})  -- at the prompt: :time" },
+    { "^%%?%%?timeit%s+([%w_({\"'].*)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
+    { "^%%?%%?time%s+([%w_({\"'].*)$", "timeit(function() return %s end, {n = 1})  -- at the prompt: :time" },
     { "^%%%%?%a.*$", "-- no magics, but commands: :help lists them" },
     { "^@b?time%s+(.+)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
     { "^!%s*([%a./].*)$", "os.execute %q" },
     { "^[%a_][%w_]*%s*=%s*!%s*([%a./].*)$", 'io.popen(%q):read "a"' },
     { "^cd%s+[%w_./~-]+$", "-- the folder stays: name files by their paths" },
+    { "^run%s+([%w_./~-]+%.lua.*)$", "dofile %q  -- at the prompt: :run" },
     { "^%?+%s*([%w_.]+)$", "help %q" }, { "^([%w_.]+)%s*%?+$", "help %q" },
 }
+
+-- Programs whose names begin a line of a shell, which IPython takes as it is.
+local programs = {}
+for name in ("ls ll cat head tail less more grep find mkdir rmdir rm cp mv touch chmod echo git make \z
+    pip pip3 conda uv python python3 which nvidia-smi man ssh curl wget tar"):gmatch "%S+" do
+    programs[name] = true
+end
+
+-- Whether the line is such a one.
+function foreign.of_shell(line)
+    local name = line:match "^%s*([%a][%w-]*)%s+[%w_./~*\"-]"
+    return programs[name or ""] and not line:find "[=({]" or false
+end
 
 local ALONE <const> = { ls = true, pwd = true, date = true, hostname = true, whoami = true,
     env = true, nproc = true, df = true, ps = true }
 
+-- f(x) = x^2, a function of Julia's.
+local function of_julia(line, value, before)
+    local head, body = line:match "^([%a_][%w_]*%([%w_, ]*%))%s*=%s*([^=%s].*)$"
+    if not head or not load("function " .. head .. " end") then return nil end
+    body = (foreign.line(body, value, before, true) or body):gsub("%s+%-%- .*$", "")
+    return load("return " .. body) and ("function %s return %s end"):format(head, body)
+end
+
 local function command(line, value, before)
+    if foreign.of_shell(line) then return ("os.execute %q  -- at the prompt: !%s"):format(line, line) end
     for _, c in ipairs(commands) do
         local found = line:match(c[1])
         -- !c, !c || b and !x == y are C's, but for a command that has no argument
@@ -183,7 +206,7 @@ end
 function foreign.line(typed, value, before, counted)
     local line = without_prompt(typed:match "^%s*(.-)%s*$")
     if line:find "^#" then return comment(line:gsub("^#+%s*", "") .. "") end
-    local ran = command(line, value, before)
+    local ran = command(line, value, before) or of_julia(line, value, before)
     if ran then return ran end
     local scope = scope_of(value or global, before)
     scope.julia = require "shell.parse.julia"(line, before)

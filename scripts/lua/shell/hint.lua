@@ -217,7 +217,8 @@ local function is_foreign(message, line)
     if not name then return false end
     local t = elsewhere()
     -- local F = nn.functional is nil, and F then a local variable
-    if kind ~= "field" and t.packages[name] or kind == "global" and t.builtins[name] then
+    if kind ~= "field" and t.packages[name] or kind == "global" and (t.builtins[name]
+        or require "shell.foreign".of_shell(line)) then
         return true
     end
     for path in line:gmatch "%f[%w_.][%a_][%w_.]*" do

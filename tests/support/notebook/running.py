@@ -141,6 +141,7 @@ ok("<!doctype html>" in open("page.html").read(), "to that file")
 k.run("sync.reset(); s:sum():item(); sync.reset() s:sum():item()")
 out = k.run("sync.report()")[1]
 ok(out[2][0] == "display_data" and out[2][1]["data"]["text/html"].count("<tr>") == 2, "the report of waits, with no wait of our own", out[2])
+ok(re.search("nowrap\">[0-9.]+ [mun]s<", out[2][1]["data"]["text/html"]), "in which a number and its unit stay together", out[2])
 ok("&lt;b&gt;" in html("setmetatable({}, {__tostring = function() return 'a  b  c  d\\n<b>  1  2  3' end})"), "text in it is escaped")
 
 # ---- The end ----

@@ -14,6 +14,7 @@ local function row_of(cells, tag, columns)
     for i, cell in ipairs(cells) do
         local span = i == #cells and i < columns and (' colspan="%d"'):format(columns - i + 1) or ""
         local side = (cell:find "^%-?[%d.]" or numbers[cell]) and "right" or "left"
+        if cell:find "^%-?[%d.]+ %S+$" then side = side .. ";white-space:nowrap" end -- 136 us
         out[i] = ('<%s style="text-align:%s"%s>%s</%s>'):format(tag, side, span, escaped(cell), tag)
     end
     return "<tr>" .. table.concat(out) .. "</tr>"

@@ -137,7 +137,8 @@ end
 
 -- The opposite mistake: linalg:norm(x) passes the library to the function.
 local function with_colon(library, fn, name, caller)
-    if type(library) ~= "table" or rawget(library, name) ~= fn or not is_library(library) then
+    local functions = registry["gpush.guarded"][library] or library
+    if type(functions) ~= "table" or rawget(functions, name) ~= fn or not is_library(library) then
         return nil
     end
     local line = source.line(source.text(caller.source), caller.currentline) or ""

@@ -167,3 +167,26 @@ for area, names in pairs(registry["gpush.members"]) do
         into[second] = into[first]
     end
 end
+
+-- ---- assignments to functions ----
+
+-- Tables whose names may be taken for settings: an assignment such as sync.error = true, which
+-- would take the function away and change nothing, is an error. Their functions are in a table
+-- behind theirs, registry["gpush.guarded"][t], so that it arrives; a function may replace one.
+local guarded = {}
+registry["gpush.guarded"] = guarded
+for _, area in ipairs { "sync", "sim", "nan", "autograd", "profile" } do
+    local t, functions = gpush[area], {}
+    local meta = getmetatable(t) or {}
+    local set = meta.__newindex or rawset
+    for name, value in next, t do functions[name], t[name] = value, nil end
+    function meta.__newindex(_, name, value)
+        local known = rawget(functions, name) ~= nil
+        if known and type(value) ~= "function" then require "assigned"(area, name, value) end
+        local ok, message = pcall(known and rawset or set, known and functions or t, name, value)
+        if not ok then require "raise"(message) end
+    end
+    function meta.__pairs() return next, functions, nil end
+    guarded[t], meta.__index = functions, setmetatable(functions, { __index = meta.__index })
+    setmetatable(t, meta)
+end

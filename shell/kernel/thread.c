@@ -177,13 +177,14 @@ static void say_how_to_end(void) {
     if (own.running && ++own.interrupts == 2) send_stream(1, text, sizeof text - 1);
 }
 
-/* Begins the end, which a cell that runs has some time for. */
+/* Begins the end, which a cell that runs has some time for. The signal comes first: after the
+ * queues it could find the main thread where nothing expects it, on its way out. */
 static void begin_end(void) {
     if (!own.ending_since) own.ending_since = now_ms();
     atomic_store(&gp_kending, true);
+    interrupt();
     gp_kqueue_close(&gp_krequests);
     gp_kqueue_close(&gp_kinputs);
-    interrupt();
 }
 
 static void reply(const gp_kmessage *m, const char *type, const char *content) {

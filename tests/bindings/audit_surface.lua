@@ -86,7 +86,7 @@ for _, area in ipairs(S.areas) do
     local at, all = g, {}
     for key in area:gmatch "[^.]+" do at = at[key] end
     if (getmetatable(at) or {}).homes then pcall(function() return at.Nothing end) end
-    for key in next, at do all[key] = true end
+    for key in pairs(at) do all[key] = true end
     for key in pairs((getmetatable(at) or {}).homes or {}) do all[key] = true end
     for line in io.popen(("ls '%s/%s' 2>/dev/null"):format(dir, (area:gsub("%.", "/")))):lines() do
         if line:find "^%u%w*%.lua$" then all[line:match "^%w+"] = true end

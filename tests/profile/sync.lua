@@ -190,7 +190,7 @@ t.is(stderr_of(head:gsub("sync.warn = true", "") ..
     "sync.budget { max = 1 }\nlocal v = x:sum():item()"), not_closed,
     "a budget that nobody closes is not passed over in silence")
 local forgotten = stderr_of(head:gsub("sync.warn = true", "") ..
-    "do sync.budget { max = 0 } end\nlocal v = x:sum():item() collectgarbage()")
+    "b = sync.budget { max = 0 }\nlocal v = x:sum():item() b = nil collectgarbage()")
 t.ok(forgotten:find("^gpush: CHILD:3: sync.budget: the host waited 1 time, at most 0 allowed")
     and forgotten:find(not_closed, 1, true), "nor is one that is exceeded")
 t.ok(stderr_of(head .. "sync.allow 'log'"):find "CHILD:3: sync.allow was not closed",
@@ -366,6 +366,26 @@ t.is({ went, refused }, { true }, "and never refused")
 -- ---- bad input ----
 t.error(function() sync.mode = "loud" end,
     "sync.mode: expected \"off\", \"warn\" or \"error\", got loud", "a mode that is none")
+for line, says in pairs {
+    ["sync.error = true"] = 'write sync%.mode = "error", or sync%.error%(',
+    ["sync.budget = 3"] = "call it, sync%.budget%(", ["sync.report = nil"] = "call it, sync%.report%(",
+    ['sim.cards = "h200"'] = 'sim%.card = "h200" sets', ["nan.watch = true"] = "nan%.watch%(function",
+    ["profile.run = true"] = "call it", ["autograd.detect_anomaly = true"] = "watches a call" } do
+    t.error(load(line, "=line"), "^line:1: %S+ is a function, so nothing was set: .*" .. says, line)
+end
+t.error(load("sync.nosuch = 1", "=line"), '^line:1: sync has no field "nosuch"', "an unknown field")
+local of_sync = {}
+for name, f in pairs(sync) do of_sync[name] = f end
+t.ok(of_sync.error == sync.error and of_sync.report == sync.report, "pairs gives sync's functions")
+local allow, numbers = sync.allow, { size = 1 }
+function numbers:get(i) return allow("a test", function() return tensor(i) end) end
+for _, batch in data.Loader(numbers, { workers = 1 })() do
+    t.is(batch:item(), 1, "a loader's worker has such a function, too")
+end
+local report = sync.report
+sync.report = function() return "mine" end
+t.is(sync.report(), "mine", "a function may stand in for one")
+sync.report = report
 t.error(function() sync.warn = 1 end, "sync.warn: expected true or false, got number", "warn")
 t.error(function() sync.wran = true end, "no field \"wran\"", "a field that is none")
 t.error(function() sync.allow() end, "argument 'reason' %(#1%): expected a string",

@@ -38,7 +38,7 @@ for name in text:gmatch "\n(gpush%.[%w_.]+) = {}" do tables[name] = true end
 -- Every function of the module and of the tables in it.
 local missing, n = {}, 0
 local function walk(v, path)
-    for k, f in next, v do
+    for k, f in pairs(v) do
         if type(k) == "string" and not k:find "^_" then
             if type(f) == "function" then
                 n = n + 1

@@ -68,10 +68,7 @@ local settings = {}
 local meta = getmetatable(cuda)
 meta.__index = settings
 function meta.__newindex(t, name, value)
-    if settings[name] then
-        raise("cuda.%s is a function, so nothing was set: write cuda.%s(%s)", name, name,
-            type(value) == "string" and '"' .. value .. '"' or tostring(value))
-    end
+    if settings[name] then require "assigned"("cuda", name, value) end
     rawset(t, name, value)
 end
 

@@ -133,7 +133,7 @@ local lazy = { nn = true, optim = true, amp = true, data = true, checkpoint = tr
 -- they are first used: topics have their names, and what stands there besides has a signature.
 local function members(t, name)
     local names, area = {}, lazy[name] and rawequal(t, rawget(gpush, name)) and t.Nothing == nil
-    for k, v in next, t do
+    for k, v in next, registry["gpush.guarded"][t] or t do
         local listed = not area or type(v) ~= "function" or op_name(v) or topic(name .. "." .. k)
         if type(k) == "string" and k:find "^%a[%w_]*$" and listed then names[k] = true end
     end

@@ -5,6 +5,7 @@ local require = ...
 local dir = require "dir"
 local gpush, shell = require "gpush", require "shell"
 local native = shell.native
+local guarded = require "registry"["gpush.guarded"]
 
 local function topic(name) return require "help.topics"[name] or {} end
 
@@ -30,7 +31,9 @@ end
 
 -- The value of a dotted name in t.
 local function inside(t, name)
-    for key in name:gmatch "[^.]+" do t = type(t) == "table" and rawget(t, key) or nil end
+    for key in name:gmatch "[^.]+" do
+        t = type(t) == "table" and rawget(guarded[t] or t, key) or nil
+    end
     return t
 end
 

@@ -6,6 +6,7 @@ local dir = require "dir"
 local gpush, shell = require "gpush", require "shell"
 local native = shell.native
 local know = require "shell.about"
+local guarded = require "registry"["gpush.guarded"]
 local about, sentence, option_text, documented = know.about, know.sentence, know.option_text,
     know.documented
 
@@ -110,7 +111,7 @@ local function value_of(path)
         if gpush.is_tensor(v) then
             v = native.method(key)
         elseif type(v) == "table" then
-            local found = rawget(v, key)
+            local found = rawget(guarded[v] or v, key)
             for area in next, lazy do
                 if found == nil and v == rawget(gpush, area) then found = v[key] end
             end
@@ -294,7 +295,9 @@ local function add_fields(out, t, path, word, method)
     if area then add_area(out, t, area, word) end
     local meta = debug.getmetatable(t)
     local index = type(meta) == "table" and rawget(meta, "__index")
-    if type(index) == "table" and index ~= t then add_fields(out, index, "", word, method) end
+    if type(index) == "table" and index ~= t then
+        add_fields(out, index, guarded[t] and path or "", word, method)
+    end
 end
 
 -- The members of v, whose name is path; where v is unknown, the possible ones.

@@ -20,8 +20,8 @@ static void set_name(lua_State *L, int names, const char *name) {
     lua_rawset(L, names);
 }
 
-/* Names the values in the table on top that cannot be serialized, those of the table behind it
- * (scripts/lua/init.lua), and its tables down to depth. */
+/* Names the values in the table on top that cannot be serialized, those of the table that it
+ * looks into (guarded, in scripts/lua/init.lua), and its tables down to depth. */
 static void name_fields(lua_State *L, int names, const char *prefix, int depth) {
     int t = lua_gettop(L);
     luaL_checkstack(L, 8, "names");
@@ -35,8 +35,8 @@ static void name_fields(lua_State *L, int names, const char *prefix, int depth) 
         set_name(L, names, name);
         if (type == LUA_TTABLE) name_fields(L, names, name, depth - 1);
     }
-    int behind = depth > 0 ? luaL_getmetafield(L, t, "__index") : LUA_TNIL;
-    if (behind == LUA_TTABLE) name_fields(L, names, prefix, depth - 1);
+    int index = depth > 0 ? luaL_getmetafield(L, t, "__index") : LUA_TNIL;
+    if (index == LUA_TTABLE) name_fields(L, names, prefix, depth - 1);
     lua_settop(L, t);
 }
 

@@ -368,9 +368,11 @@ t.error(function() sync.mode = "loud" end,
     "sync.mode: expected \"off\", \"warn\" or \"error\", got loud", "a mode that is none")
 for line, says in pairs {
     ["sync.error = true"] = 'write sync%.mode = "error", or sync%.error%(',
-    ["sync.budget = 3"] = "call it, sync%.budget%(", ["sync.report = nil"] = "call it, sync%.report%(",
-    ['sim.cards = "h200"'] = 'sim%.card = "h200" sets', ["nan.watch = true"] = "nan%.watch%(function",
-    ["profile.run = true"] = "call it", ["autograd.detect_anomaly = true"] = "watches a call" } do
+    ["sync.budget = 3"] = "call it, sync%.budget%(",
+    ["sync.report = nil"] = "call it, sync%.report%(",
+    ['sim.cards = "h200"'] = 'sim%.card = "h200" sets',
+    ["nan.watch = true"] = "nan%.watch%(function", ["profile.run = true"] = "call it",
+    ["autograd.detect_anomaly = true"] = "watches a call" } do
     t.error(load(line, "=line"), "^line:1: %S+ is a function, so nothing was set: .*" .. says, line)
 end
 t.error(load("sync.nosuch = 1", "=line"), '^line:1: sync has no field "nosuch"', "an unknown field")

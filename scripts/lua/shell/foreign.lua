@@ -148,8 +148,10 @@ end
 
 -- Commands of IPython, Julia and shells: a pattern of the line, and the Lua of what it captures.
 local commands = {
-    { "^%%?%%?timeit%s+([%w_({\"'].*)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
-    { "^%%?%%?time%s+([%w_({\"'].*)$", "timeit(function() return %s end, {n = 1})  -- at the prompt: :time" },
+    { "^%%?%%?timeit%s+([%w_({\"'].*)$",
+        "timeit(function() return %s end)  -- at the prompt: :timeit" },
+    { "^%%?%%?time%s+([%w_({\"'].*)$",
+        "timeit(function() return %s end, {n = 1})  -- at the prompt: :time" },
     { "^%%%%?%a.*$", "-- no magics, but commands: :help lists them" },
     { "^@b?time%s+(.+)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
     { "^!%s*([%a./].*)$", "os.execute %q" },
@@ -161,8 +163,8 @@ local commands = {
 
 -- Programs whose names begin a line of a shell, which IPython takes as it is.
 local programs = {}
-for name in ("ls ll cat head tail less more grep find mkdir rmdir rm cp mv touch chmod echo git make \z
-    pip pip3 conda uv python python3 which nvidia-smi man ssh curl wget tar"):gmatch "%S+" do
+for name in ("ls ll cat head tail less more grep find mkdir rmdir rm cp mv touch chmod echo git \z
+    make pip pip3 conda uv python python3 which nvidia-smi man ssh curl wget tar"):gmatch "%S+" do
     programs[name] = true
 end
 
@@ -184,7 +186,9 @@ local function of_julia(line, value, before)
 end
 
 local function command(line, value, before)
-    if foreign.of_shell(line) then return ("os.execute %q  -- at the prompt: !%s"):format(line, line) end
+    if foreign.of_shell(line) then
+        return ("os.execute %q  -- at the prompt: !%s"):format(line, line)
+    end
     for _, c in ipairs(commands) do
         local found = line:match(c[1])
         -- !c, !c || b and !x == y are C's, but for a command that has no argument

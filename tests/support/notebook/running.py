@@ -60,7 +60,7 @@ about = k.ask("execute_request", {"code": "print 'begun' setmetatable({}, {__gc 
 k.published(about, "stream")
 k.interrupt("message")
 k.interrupt("message")
-ok("Restarting the kernel ends the cell" in shown(k.published(about)), "at the second interrupt a finalizer that goes on is told of")
+ok("Restarting the kernel ends the cell" in shown(k.published(about)), "a finalizer goes on, which the second interrupt says")
 k.reply(about)
 
 

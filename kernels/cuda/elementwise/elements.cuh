@@ -58,10 +58,9 @@ __device__ static inline void gp_bits_as(const uint64_t (&bits)[U], int dt, T (&
 template <class T> GP_CALLED void gp_store_any(char *p, int dt, T v) {
     gp_store_as<T>(p, (gp_dtype)dt, v);
 }
-template <class F>
-__device__ static inline void gp_store_result(const gp_args_of<F> &a, char *p, typename F::R v) {
-    typedef typename F::T T;
-    if constexpr (std::is_same<typename F::R, T>::value) {
+template <int N, class T, class R>
+__device__ static inline void gp_store_result(const gp_formula_args<N, T> &a, char *p, R v) {
+    if constexpr (std::is_same<R, T>::value) {
         if (a.dtype[0] == gp_memory_of<T>::dtype) *(T *)p = v;
         else if (a.lowest) *(uint8_t *)p = (int64_t)v & 1;
         else gp_store_any<T>(p, a.dtype[0], v);
@@ -73,8 +72,8 @@ __device__ static inline void gp_store_result(const gp_args_of<F> &a, char *p, t
 
 /* A thread's elements: the bits of their operands and where the results go; nullptr: there is
  * none. */
-template <class F, int U> struct gp_elements {
-    uint64_t bits[F::N][U];
+template <int N, int U> struct gp_elements {
+    uint64_t bits[N][U];
     char *to[U];
 };
 
@@ -97,23 +96,23 @@ __device__ static inline void gp_read_each(Char *const (&p)[U], int size, uint64
 #undef READ
 }
 
-template <class F, int U>
-__device__ static inline void gp_read_apart(const gp_loop<1 + F::N> &l, const gp_args_of<F> &a,
-                                            gp_elements<F, U> &e) {
+template <int N, class T, int U>
+__device__ static inline void gp_read_apart(const gp_loop<1 + N> &l, const gp_formula_args<N, T> &a,
+                                            gp_elements<N, U> &e) {
     const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
-    const char *p[F::N][U];
+    const char *p[N][U];
 #pragma unroll
     for (int r = 0; r < U; r++) {
         uint32_t i = first + r * GP_THREADS;
         bool live = i < l.numel;
-        int64_t off[1 + F::N];
+        int64_t off[1 + N];
         gp_offsets(l, live ? i : 0, off);
         e.to[r] = live ? l.data[0] + off[0] : nullptr;
 #pragma unroll
-        for (int k = 0; k < F::N; k++) p[k][r] = live ? l.data[1 + k] + off[1 + k] : nullptr;
+        for (int k = 0; k < N; k++) p[k][r] = live ? l.data[1 + k] + off[1 + k] : nullptr;
     }
 #pragma unroll
-    for (int k = 0; k < F::N; k++)
+    for (int k = 0; k < N; k++)
         if (a.source[k] != GP_NUMBER_OPERAND) gp_read_each(p[k], a.size[k], e.bits[k]);
 }
 
@@ -132,17 +131,17 @@ __device__ static inline void gp_read_bytes(const char *p, int bytes, uint64_t (
         for (int r = 0; r < U; r++) bits[r] = v.v[r];
     }
 }
-template <class F, int U>
-__device__ static inline void gp_read_adjacent(const gp_loop<1 + F::N> &l, const gp_args_of<F> &a,
-                                               gp_elements<F, U> &e) {
+template <int N, class T, int U>
+__device__ static inline void gp_read_adjacent(const gp_loop<1 + N> &l, const gp_formula_args<N, T> &a,
+                                               gp_elements<N, U> &e) {
     uint32_t i = gp_element();
-    int64_t off[1 + F::N];
+    int64_t off[1 + N];
     bool live = i < l.numel;
     gp_offsets(l, live ? i : 0, off);
 #pragma unroll
     for (int r = 0; r < U; r++) e.to[r] = live ? l.data[0] + off[0] + r * a.result_size : nullptr;
 #pragma unroll
-    for (int k = 0; k < F::N; k++)
+    for (int k = 0; k < N; k++)
         if (live && a.source[k] != GP_NUMBER_OPERAND)
             gp_read_bytes<U>(l.data[1 + k] + off[1 + k], a.bytes[k], e.bits[k]);
 }
@@ -162,12 +161,12 @@ struct gp_tile_walk {
         for (int r = 0; r < U; r++) to[r] = at + r * by < live ? p + r * step : nullptr;
     }
 };
-template <class F, int U>
-__device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_args_of<F> &a,
-                                           gp_elements<F, U> &e) {
+template <int N, class T, int U>
+__device__ static inline void gp_read_tile(const gp_loop<1 + N> &l, const gp_formula_args<N, T> &a,
+                                           gp_elements<N, U> &e) {
     enum { DOWN = gp_tile_down(U), LINES = GP_THREADS / GP_TILE, COLUMNS = GP_THREADS / DOWN };
     __shared__ uint64_t shared[DOWN][GP_TILE + 1];
-    int64_t off[1 + F::N];
+    int64_t off[1 + N];
     gp_offsets(l, blockIdx.x, off);
     uint32_t line = gp_quotient(l.dim[0], blockIdx.x), column = blockIdx.x - line * l.dim[0].d;
     if (l.ndim > 2) line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
@@ -184,7 +183,7 @@ __device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_
                       : gp_tile_walk{p, down * LINES, j, out ? 0 : high, LINES};
     };
 #pragma unroll
-    for (int k = 0; k < F::N; k++) {
+    for (int k = 0; k < N; k++) {
         const char *p[U];
         char *at[U];
         const bool turned = a.turned[k];
@@ -204,20 +203,12 @@ __device__ static inline void gp_read_tile(const gp_loop<1 + F::N> &l, const gp_
     walk(0, false).addresses(e.to);
 }
 
-template <class F, int U>
-__global__ static void __launch_bounds__(GP_THREADS)
-    gp_element_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
-    typedef typename F::T T;
-    typedef typename F::R R;
-    F f = gp_formula_of<F>(a);
-    gp_elements<F, U> e;
-    T v[F::N][U];
-    gp_vector<R, U> to;
-    if (a.way == GP_TILES) gp_read_tile<F, U>(l, a, e);
-    else if (a.way == GP_ADJACENT) gp_read_adjacent<F, U>(l, a, e);
-    else gp_read_apart<F, U>(l, a, e);
+/* The operands of a thread's elements in compute type. */
+template <int N, class T, int U>
+__device__ static inline void gp_convert_elements(const gp_formula_args<N, T> &a,
+                                                  const gp_elements<N, U> &e, T (&v)[N][U]) {
 #pragma unroll
-    for (int k = 0; k < F::N; k++) {
+    for (int k = 0; k < N; k++) {
         uint64_t own[U];
         if (a.source[k] == GP_NUMBER_OPERAND) {
 #pragma unroll
@@ -231,22 +222,41 @@ __global__ static void __launch_bounds__(GP_THREADS)
                          a.size[k], own);
         gp_bits_as<T, U>(own, a.dtype[1 + k], v[k]);
     }
+}
+template <int N, class T, class R, int U>
+__device__ static inline void gp_write_elements(const gp_formula_args<N, T> &a,
+                                                const gp_elements<N, U> &e,
+                                                const gp_vector<R, U> &to) {
+    if (a.way == GP_ADJACENT && std::is_same<R, T>::value && a.dtype[0] == gp_memory_of<T>::dtype) {
+        if (e.to[0]) *(gp_vector<R, U> *)e.to[0] = to;
+        return;
+    }
+#pragma unroll
+    for (int r = 0; r < U; r++)
+        if (e.to[r]) gp_store_result(a, e.to[r], to.v[r]);
+}
+
+template <class F, int U>
+__global__ static void __launch_bounds__(GP_THREADS)
+    gp_element_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
+    F f = gp_formula_of<F>(a);
+    gp_elements<F::N, U> e;
+    typename F::T v[F::N][U];
+    gp_vector<typename F::R, U> to;
+    if (a.way == GP_TILES) gp_read_tile(l, a, e);
+    else if (a.way == GP_ADJACENT) gp_read_adjacent(l, a, e);
+    else gp_read_apart(l, a, e);
+    gp_convert_elements(a, e, v);
 #pragma unroll
     for (int r = 0; r < U; r++) {
-        T u[F::N];
+        typename F::T u[F::N];
         if (!e.to[r]) continue;
 #pragma unroll
         for (int k = 0; k < F::N; k++) u[k] = v[k][r];
         to.v[r] = f(u);
     }
-    if (a.way == GP_ADJACENT && std::is_same<R, T>::value && a.dtype[0] == gp_memory_of<T>::dtype) {
-        if (e.to[0]) *(gp_vector<R, U> *)e.to[0] = to;
-    } else {
-#pragma unroll
-        for (int r = 0; r < U; r++)
-            if (e.to[r]) gp_store_result<F>(a, e.to[r], to.v[r]);
-    }
-    gp_formula_end<F>(f, a);
+    gp_write_elements(a, e, to);
+    gp_formula_end(f.fault, a.fault);
 }
 
 /* ---- turned operands of one dtype ---- */
@@ -258,7 +268,7 @@ template <class T> __host__ __device__ constexpr int gp_turned_each() {
 
 /* Reads operand k of a tile, `wide` by `high` of whose elements exist, from p on: by lines of the
  * result, or, turned, down them and exchanged in shared memory. */
-template <class F, int U, class T, int DOWN>
+template <int U, class T, int DOWN>
 __device__ static inline void gp_read_turned(const char *p, int64_t right, int64_t down,
                                              bool turned, uint32_t wide, uint32_t high,
                                              T (&shared)[DOWN][GP_TILE + 1], T (&v)[U]) {
@@ -287,6 +297,44 @@ __device__ static inline void gp_read_turned(const char *p, int64_t right, int64
     for (int r = 0; r < U; r++) v[r] = shared[y + r * LINES][x];
 }
 
+/* Where a thread's first result of such a tile goes, and the columns and lines of the tile that
+ * exist. */
+struct gp_turned_to {
+    char *p;
+    uint32_t wide, high;
+};
+/* Reads a thread's elements of all operands. R: the result's type. */
+template <class R, int N, class T, int U>
+__device__ static inline gp_turned_to gp_read_turned_tile(const gp_loop<1 + N> &l,
+                                                          const gp_formula_args<N, T> &a,
+                                                          T (&v)[N][U]) {
+    enum { LINES = GP_THREADS / GP_TILE, DOWN = LINES * U };
+    __shared__ T shared[DOWN][GP_TILE + 1];
+    int64_t off[1 + N];
+    uint32_t line = gp_quotient(l.dim[0], blockIdx.x), column = blockIdx.x - line * l.dim[0].d;
+    if (l.ndim > 2) {
+        gp_offsets(l, blockIdx.x, off);
+        line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
+    } else {
+#pragma unroll
+        for (int k = 0; k <= N; k++) off[k] = column * l.stride[0][k] + line * l.stride[1][k];
+    }
+    const uint32_t wide = a.side[0] - column * GP_TILE, high = a.side[1] - line * DOWN,
+                   x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        if (a.source[k] == GP_NUMBER_OPERAND) {
+#pragma unroll
+            for (int r = 0; r < U; r++) v[k][r] = a.number[k];
+            continue;
+        }
+        gp_read_turned(l.data[1 + k] + off[1 + k], l.stride[0][1 + k] / GP_TILE,
+                       l.stride[1][1 + k] / DOWN, a.turned[k], wide, high, shared, v[k]);
+    }
+    char *p = l.data[0] + off[0] + x * (int64_t)sizeof(R) + y * (l.stride[1][0] / DOWN);
+    return {p, wide, high};
+}
+
 /* Tiles whose operands all have F's type in memory, as has the result unless it is bool. */
 template <class F>
 __global__ static void __launch_bounds__(GP_THREADS)
@@ -294,40 +342,19 @@ __global__ static void __launch_bounds__(GP_THREADS)
     typedef typename F::T T;
     typedef typename F::R R;
     enum { U = gp_turned_each<T>(), LINES = GP_THREADS / GP_TILE, DOWN = LINES * U };
-    __shared__ T shared[DOWN][GP_TILE + 1];
     F f = gp_formula_of<F>(a);
     T v[F::N][U];
-    int64_t off[1 + F::N];
-    uint32_t line = gp_quotient(l.dim[0], blockIdx.x), column = blockIdx.x - line * l.dim[0].d;
-    if (l.ndim > 2) {
-        gp_offsets(l, blockIdx.x, off);
-        line -= gp_quotient(l.dim[1], line) * l.dim[1].d;
-    } else {
-#pragma unroll
-        for (int k = 0; k <= F::N; k++) off[k] = column * l.stride[0][k] + line * l.stride[1][k];
-    }
-    const uint32_t wide = a.side[0] - column * GP_TILE, high = a.side[1] - line * DOWN,
-                   x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
-#pragma unroll
-    for (int k = 0; k < F::N; k++) {
-        if (a.source[k] == GP_NUMBER_OPERAND) {
-#pragma unroll
-            for (int r = 0; r < U; r++) v[k][r] = a.number[k];
-            continue;
-        }
-        gp_read_turned<F, U>(l.data[1 + k] + off[1 + k], l.stride[0][1 + k] / GP_TILE,
-                             l.stride[1][1 + k] / DOWN, a.turned[k], wide, high, shared, v[k]);
-    }
-    char *to = l.data[0] + off[0] + x * (int64_t)sizeof(R) + y * (l.stride[1][0] / DOWN);
+    const gp_turned_to to = gp_read_turned_tile<R>(l, a, v);
+    const uint32_t x = threadIdx.x % GP_TILE, y = threadIdx.x / GP_TILE;
 #pragma unroll
     for (int r = 0; r < U; r++) {
         T u[F::N];
-        if (x >= wide || y + r * LINES >= high) continue;
+        if (x >= to.wide || y + r * LINES >= to.high) continue;
 #pragma unroll
         for (int k = 0; k < F::N; k++) u[k] = v[k][r];
-        *(R *)(to + r * LINES * (l.stride[1][0] / DOWN)) = f(u);
+        *(R *)(to.p + r * LINES * (l.stride[1][0] / DOWN)) = f(u);
     }
-    gp_formula_end<F>(f, a);
+    gp_formula_end(f.fault, a.fault);
 }
 
 /* ---- the driver ---- */

@@ -39,26 +39,57 @@ template <class M, int V> struct gp_raw_vectors {
     gp_vector<M, V> each;
     M one;
 };
-template <class F, class M, int V>
-__device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const char *p,
-                                            gp_raw_vectors<M, V> &m) {
-    if (a.source[k] == GP_EACH) m.each = *(const gp_vector<M, V> *)p;
-    else if (a.source[k] == GP_ONE) m.one = *(const M *)p;
-}
-/* The same converted to compute type. */
-template <class F, class M, int V>
-__device__ static inline void gp_convert_vector(const gp_args_of<F> &a, int k,
-                                                const gp_raw_vectors<M, V> &m,
-                                                typename F::T (*u)[F::N]) {
-    typedef gp_in_memory<typename F::T, M> memory;
-    if (a.source[k] == GP_EACH) {
+/* The vectors of a thread, GP_THREADS apart, and where their results go. */
+template <int N, class T, class M, int V, int U>
+__device__ static inline void gp_read_vectors(const gp_loop<1 + N> &l,
+                                              const gp_formula_args<N, T> &a, uint32_t first,
+                                              gp_raw_vectors<M, V> (&m)[U][N], char *(&to)[U]) {
 #pragma unroll
-        for (int j = 0; j < V; j++) u[j][k] = memory::get(m.each.v[j], a.dtype[1 + k]);
-        return;
+    for (int r = 0; r < U; r++) {
+        uint32_t i = first + r * GP_THREADS;
+        int64_t off[1 + N];
+        if (i >= l.numel) break;
+        gp_offsets(l, i, off);
+        to[r] = l.data[0] + off[0];
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const char *p = l.data[1 + k] + off[1 + k];
+            if (a.source[k] == GP_EACH) m[r][k].each = *(const gp_vector<M, V> *)p;
+            else if (a.source[k] == GP_ONE) m[r][k].one = *(const M *)p;
+        }
     }
-    typename F::T one = a.source[k] == GP_ONE ? memory::get(m.one, a.dtype[1 + k]) : a.number[k];
+}
+/* A vector of each operand in compute type. */
+template <int N, class T, class M, int V>
+__device__ static inline void gp_convert_vectors(const gp_formula_args<N, T> &a,
+                                                 const gp_raw_vectors<M, V> (&m)[N],
+                                                 T (&u)[V][N]) {
+    typedef gp_in_memory<T, M> memory;
 #pragma unroll
-    for (int j = 0; j < V; j++) u[j][k] = one;
+    for (int k = 0; k < N; k++) {
+        if (a.source[k] == GP_EACH) {
+#pragma unroll
+            for (int j = 0; j < V; j++) u[j][k] = memory::get(m[k].each.v[j], a.dtype[1 + k]);
+            continue;
+        }
+        T one = a.source[k] == GP_ONE ? memory::get(m[k].one, a.dtype[1 + k]) : a.number[k];
+#pragma unroll
+        for (int j = 0; j < V; j++) u[j][k] = one;
+    }
+}
+/* Writes a vector of results; M: the operands' type in memory. */
+template <class T, class M, class R, int V, int N>
+__device__ static inline void gp_write_vector(const gp_formula_args<N, T> &a, char *p,
+                                              const R (&v)[V]) {
+    typedef typename std::conditional<sizeof(R) == 1, uint8_t, M>::type W;
+    gp_vector<W, V> to;
+#pragma unroll
+    for (int j = 0; j < V; j++) {
+        R one = v[j];
+        if (sizeof(M) == 1 && a.lowest) one = (int64_t)one & 1;
+        to.v[j] = gp_in_memory<T, W>::store(one, a.dtype[0]);
+    }
+    *(gp_vector<W, V> *)p = to;
 }
 
 /* U vectors of V elements per thread, GP_THREADS apart: enough loads in flight to hide the memory's
@@ -66,38 +97,22 @@ __device__ static inline void gp_convert_vector(const gp_args_of<F> &a, int k,
 template <class F, class M, int V, int U>
 __global__ static void __launch_bounds__(GP_THREADS)
     gp_vector_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
-    typedef typename std::conditional<sizeof(typename F::R) == 1, uint8_t, M>::type W;
     F f = gp_formula_of<F>(a);
     gp_raw_vectors<M, V> m[U][F::N];
-    char *p[U];
+    char *to[U];
     const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
-#pragma unroll
-    for (int r = 0; r < U; r++) {
-        uint32_t i = first + r * GP_THREADS;
-        int64_t off[1 + F::N];
-        if (i >= l.numel) break;
-        gp_offsets(l, i, off);
-        p[r] = l.data[0] + off[0];
-#pragma unroll
-        for (int k = 0; k < F::N; k++)
-            gp_get_vector<F, M, V>(a, k, l.data[1 + k] + off[1 + k], m[r][k]);
-    }
+    gp_read_vectors(l, a, first, m, to);
 #pragma unroll
     for (int r = 0; r < U; r++) {
         typename F::T u[V][F::N];
-        gp_vector<W, V> to;
+        typename F::R v[V];
         if (first + r * GP_THREADS >= l.numel) break;
+        gp_convert_vectors(a, m[r], u);
 #pragma unroll
-        for (int k = 0; k < F::N; k++) gp_convert_vector<F, M, V>(a, k, m[r][k], u);
-#pragma unroll
-        for (int j = 0; j < V; j++) {
-            typename F::R v = f(u[j]);
-            if (sizeof(M) == 1 && a.lowest) v = (int64_t)v & 1;
-            to.v[j] = gp_in_memory<typename F::T, W>::store(v, a.dtype[0]);
-        }
-        *(gp_vector<W, V> *)p[r] = to;
+        for (int j = 0; j < V; j++) v[j] = f(u[j]);
+        gp_write_vector<typename F::T, M>(a, to[r], v);
     }
-    gp_formula_end<F>(f, a);
+    gp_formula_end(f.fault, a.fault);
 }
 
 /* ---- the driver ---- */

@@ -37,6 +37,9 @@ template <int N, class T> struct gp_formula_args {
 };
 template <class F> using gp_args_of = gp_formula_args<F::N, typename F::T>;
 
+/* What reads, converts and writes knows N, T and the result's type alone: one for all formulas of
+ * these types, which a compiler that does not optimise, as for the tests, makes once. */
+
 /* A formula's kernels, of one type whatever the formula, so that one driver serves all. */
 template <int N, class T> struct gp_formula_kernels {
     typedef void (*kernel)(gp_loop<1 + N>, gp_formula_args<N, T>);
@@ -64,10 +67,9 @@ template <class F> __device__ static inline F gp_formula_of(const gp_args_of<F> 
     return f;
 }
 
-template <class F>
-__device__ static inline void gp_formula_end(const F &f, const gp_args_of<F> &args) {
-    if (f.fault)
-        gp_fault_note(args.fault, f.fault & FAULT_DIV_ZERO ? 1 : f.fault & FAULT_NEG_POW ? 2 : 3);
+/* Notes the faults of a thread's elements, if there were any. */
+__device__ static inline void gp_formula_end(int fault, const gp_fault_at &at) {
+    if (fault) gp_fault_note(at, fault & FAULT_DIV_ZERO ? 1 : fault & FAULT_NEG_POW ? 2 : 3);
 }
 
 /* Launches a block for every a_block elements of the loop. */

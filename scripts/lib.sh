@@ -250,23 +250,44 @@ own_level() {
     fi
 }
 
-# build PRESET TARGET...: configures where needed and builds. $levels: compiles kernels for these
-# levels only, where none are compiled yet; for all where it is not set.
+# The levels to compile kernels for, as CMake takes them: those that run here, or with $levels=all
+# those of any processor, as for what is brought to other machines.
+wanted_levels() {
+    case ${levels-}:$(own_level) in
+        all:* | *:v4) echo "v3;v4" ;;
+        *) own_level ;;
+    esac
+}
+
+# Whether the build folder $1 has kernels for all of them; sets $isas, those that it has.
+has_levels() {
+    isas=$(sed -n 's/^GPUSH_ISAS:[A-Z]*=//p' "$1/CMakeCache.txt" 2>/dev/null)
+    [ "$isas" = "v3;v4" ] || [ "$isas" = "$(wanted_levels)" ] || return 1
+    ! grep -q '^GPUSH_QUICK_BASE:[A-Z]*=ON$' "$1/CMakeCache.txt" 2>/dev/null
+}
+
+# build PRESET TARGET...: configures where needed and builds. In the default preset kernels are
+# compiled for $levels; with "own", where none are compiled yet, for this processor alone.
 build() {
     preset=$1
     shift
     dir=$root/build/$preset
     home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null)
     [ -z "$home" ] || [ "$home" = "$root" ] || rm -rf "$dir" # the tree was moved or copied
-    [ -z "${installed-}" ] || rm -f "$dir/CMakeCache.txt" # it remembers what was looked for in vain
+    options=
     some=
-    [ "$preset" != default ] || [ -n "${levels+set}" ] ||
-        grep -q '^GPUSH_ISAS:[A-Z]*=v3;v4$' "$dir/CMakeCache.txt" 2>/dev/null || some=1
+    if [ "$preset" != default ]; then :
+    elif has_levels "$dir"; then options="-DGPUSH_ISAS=$isas" # the preset would take all
+    elif [ "${levels-}" = own ]; then options="-DGPUSH_ISAS=$(own_level) -DGPUSH_QUICK_BASE=ON"
+    else some=1 options="-DGPUSH_ISAS=$(wanted_levels) -DGPUSH_QUICK_BASE=OFF"
+    fi
+    [ -z "${installed-}" ] || rm -f "$dir/CMakeCache.txt" # it remembers what was looked for in vain
     # What a full disk or the machine's end cut off is written again.
     [ -n "$home" ] || rm -f "$dir/CMakeCache.txt"
     last=$(tail -n 1 "$dir/build.ninja" 2>/dev/null | tr -d '\0')
     if [ "$last" != "default all" ] || [ ! -e "$dir/CMakeCache.txt" ] || [ -n "$some" ]; then
-        step cmake -S "$root" --preset "$preset" ${levels+-DGPUSH_ISAS="$levels"} ||
+        # shellcheck disable=SC2086 # two options
+        step cmake -S "$root" --preset "$preset" $options ||
             build_failed "configuring failed (build/build.log)"
     fi
     step cmake --build "$dir" --target "$@" || build_failed "the build failed (build/build.log)"

@@ -156,7 +156,7 @@ ln -s "$(command -v cp)" "$bin/cp"
 start -e 'print(1)' "two words"
 tap_is "$out" "<-e><print(1)><two words>" "installs, builds, starts, and passes its arguments on"
 level=$(PATH=$bin:/usr/bin:/bin; . "$tree/scripts/lib.sh"; own_level)
-tap_is "$(grep -o 'ISAS=.*' "$log")" "ISAS=$level" "with kernels for this processor"
+tap_is "$(grep -o 'ISAS=.*' "$log")" "ISAS=$level -DGPUSH_QUICK_BASE=ON" "with kernels for this processor"
 tap_is "$(grep -c '^apt-get.*install -y --no-install-recommends cmake$' "$log")" 1 "only what was missing is installed"
 grep -q sudo "$log"
 tap_is $? 1 "root needs no sudo"

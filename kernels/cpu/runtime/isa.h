@@ -36,7 +36,8 @@ static inline gp_isa gp_isa_most(void) {
     return (gp_isa)i;
 }
 
-/* The level that the chosen kernels are compiled for: "base", "v3" or "v4". */
+/* The level that the chosen kernels are compiled for: "base", "v3" or "v4"; or "base, not
+ * optimised", in a build for one machine that has more. */
 const char *gp_cpu_level(void);
 
 /* How the chosen kernels multiply bf16: "AMX", "AVX512-BF16", or NULL for a conversion to f32. */

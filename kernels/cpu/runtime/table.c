@@ -45,7 +45,11 @@ const char *gp_cpu_level(void) {
 #ifdef GP_HAS_v3
     if (gp_cpu_kernels == gp_kernels_v3) return "v3";
 #endif
+#ifdef GP_QUICK_BASE
+    return "base, not optimised";
+#else
     return "base";
+#endif
 }
 
 const char *gp_cpu_bf16(void) {

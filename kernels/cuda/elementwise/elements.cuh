@@ -132,8 +132,8 @@ __device__ static inline void gp_read_bytes(const char *p, int bytes, uint64_t (
     }
 }
 template <int N, class T, int U>
-__device__ static inline void gp_read_adjacent(const gp_loop<1 + N> &l, const gp_formula_args<N, T> &a,
-                                               gp_elements<N, U> &e) {
+__device__ static inline void
+gp_read_adjacent(const gp_loop<1 + N> &l, const gp_formula_args<N, T> &a, gp_elements<N, U> &e) {
     uint32_t i = gp_element();
     int64_t off[1 + N];
     bool live = i < l.numel;
@@ -305,9 +305,8 @@ struct gp_turned_to {
 };
 /* Reads a thread's elements of all operands. R: the result's type. */
 template <class R, int N, class T, int U>
-__device__ static inline gp_turned_to gp_read_turned_tile(const gp_loop<1 + N> &l,
-                                                          const gp_formula_args<N, T> &a,
-                                                          T (&v)[N][U]) {
+__device__ static inline gp_turned_to
+gp_read_turned_tile(const gp_loop<1 + N> &l, const gp_formula_args<N, T> &a, T (&v)[N][U]) {
     enum { LINES = GP_THREADS / GP_TILE, DOWN = LINES * U };
     __shared__ T shared[DOWN][GP_TILE + 1];
     int64_t off[1 + N];

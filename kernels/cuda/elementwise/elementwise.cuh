@@ -62,8 +62,7 @@ __device__ static inline void gp_read_vectors(const gp_loop<1 + N> &l,
 /* A vector of each operand in compute type. */
 template <int N, class T, class M, int V>
 __device__ static inline void gp_convert_vectors(const gp_formula_args<N, T> &a,
-                                                 const gp_raw_vectors<M, V> (&m)[N],
-                                                 T (&u)[V][N]) {
+                                                 const gp_raw_vectors<M, V> (&m)[N], T (&u)[V][N]) {
     typedef gp_in_memory<T, M> memory;
 #pragma unroll
     for (int k = 0; k < N; k++) {

@@ -47,15 +47,18 @@ local function forget(t, others)
     for key in next, t do if not others[key] then t[key] = nil end end
 end
 
+-- What the prompt shows of a table whose contents are not in it.
+local function said_of(area)
+    return ("%s: Tab after %s. lists what it has, ?%s tells more"):format(area, area, area)
+end
+
 -- A table of the module that costs nothing before it is used. NAME/init.lua in this folder, run
 -- at the first use, fills it; nn.Linear then runs nn/Linear.lua, which returns the value of that
 -- name. The metatable's `homes` gives the file of a name that has none of its own: Conv2d = "Conv";
 -- such a file puts all of its names into the table.
 local function on_demand(area)
     local t, meta = {}, { homes = {} }
-    function meta.__tostring()
-        return ("%s: Tab after %s. lists what it has, ?%s tells more"):format(area, area, area)
-    end
+    function meta.__tostring() return said_of(area) end
     -- A file that fails (at Ctrl-C, without memory) leaves the table as it was: it is read again,
     -- as are those that it required.
     local function read(name)
@@ -187,6 +190,7 @@ for _, area in ipairs { "sync", "sim", "nan", "autograd", "profile" } do
         if not ok then require "raise"(message) end
     end
     function meta.__pairs() return next, functions, nil end
+    function meta.__tostring() return said_of(area) end
     guarded[t], meta.__index = functions, setmetatable(functions, { __index = meta.__index })
     setmetatable(t, meta)
 end

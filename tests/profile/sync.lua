@@ -379,6 +379,7 @@ t.error(load("sync.nosuch = 1", "=line"), '^line:1: sync has no field "nosuch"',
 local of_sync = {}
 for name, f in pairs(sync) do of_sync[name] = f end
 t.ok(of_sync.error == sync.error and of_sync.report == sync.report, "pairs gives sync's functions")
+t.ok(tostring(sync):find "^sync: Tab after sync%.", "which the prompt says how to list")
 local allow, numbers = sync.allow, { size = 1 }
 function numbers:get(i) return allow("a test", function() return tensor(i) end) end
 for _, batch in data.Loader(numbers, { workers = 1 })() do

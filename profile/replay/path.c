@@ -152,13 +152,17 @@ static bool follow(follower *f) {
 
 /* ---- the host's parts by op ---- */
 
-/* Adds what [from, to) has in common with the host's parts; the spans' end moves on with it. */
+/* Adds what [from, to) has in common with the host's parts; the spans' end moves on with it. op: or
+ * a loader's request, or NULL. */
 static void charge(follower *f, const gp_rec *op, uint64_t from, uint64_t to) {
     side *s = &f->side[f->rank];
+    gp_path_kind kind = !op                      ? GP_PATH_SCRIPT
+                        : op->kind == GP_REC_OP ? GP_PATH_HOST
+                                                : GP_PATH_LOADER;
     while (s->nhost && s->host[s->nhost - 1].to <= from) s->nhost--;
     for (int i = s->nhost - 1; i >= 0 && s->host[i].from < to; i--) {
         uint64_t a = most(from, s->host[i].from), b = least(to, s->host[i].to);
-        if (a < b) add(f, op ? GP_PATH_HOST : GP_PATH_SCRIPT, op, b - a);
+        if (a < b) add(f, kind, op, b - a);
     }
 }
 
@@ -170,7 +174,8 @@ static void name_host(follower *f) {
     uint64_t last = p->t0;
     for (int i = 0; i <= f->t->nhost; i++) { /* the last round is the end's */
         const gp_rec *r = i < f->t->nhost ? f->t->host[i] : NULL;
-        if (r && (r->kind != GP_REC_OP || r->t0 > f->t->done)) continue;
+        bool counts = r && (r->kind == GP_REC_OP || gp_is_batch_request(r));
+        if (r && (!counts || r->t0 > f->t->done)) continue;
         uint64_t until = r ? r->t0 : f->t->done;
         while (depth && gp_rec_end(p, open[depth - 1]) <= until) {
             uint64_t end = most(last, gp_rec_end(p, open[depth - 1]));

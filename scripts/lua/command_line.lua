@@ -262,7 +262,9 @@ function M.check(prof, given, by_time)
         local found = gate.measure(prof)
         if by_time then found.steps = nil end
         own = found.own
-        if not file then return gate.write(path, found) end
+        if not file then
+            return gate.write(path, found, given["--fail-on"], prof.writer)
+        end
         local kept = gate.read(path)
         local list = gate.check(found, kept, given["--fail-on"], prof.writer)
         note = gate.note(found, kept)

@@ -129,6 +129,28 @@ t.ok(status == 1 and out:find("Verdict", 1, true)
     and err:find("train.py:5: aten::item, 3 instead of 2", 1, true), "beside the text", err)
 status, out, err = analyze("first.json", "--fail-on peak")
 t.ok(status == 3 and err:find("peak: the record lacks it", 1, true), "what is not recorded", err)
+-- 8192 bytes at most on the host, in a baseline of its own; then twice that.
+local function remember(name, ...)
+    local r = made.trace()
+    r:op("aten::add", 0, 10)
+    for i, level in ipairs { ... } do
+        r:raw(('{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 77, \z
+            "tid": 77, "ts": %d, "args": {"Total Allocated": %d, "Bytes": %d, "Device Id": -1, \z
+            "Device Type": 0, "Addr": 4096}}'):format(i, level, level - (select(i, 0, ...))))
+    end
+    write(name, r:text())
+end
+remember("memory.json", 4096, 8192, 0)
+remember("twice.json", 4096, 16384, 0)
+status, out, err = analyze("first.json", "--fail-on peak --update")
+t.ok(status == 3 and err:find("the record lacks it", 1, true), "no baseline without it", err)
+local kept_base = read "base.json"
+status = analyze("memory.json", "--fail-on peak --update")
+status, out = analyze("memory.json", "--fail-on peak --tap")
+t.is({ status, out }, { 0, "ok 1 - peak: 8192, at most 8192\n1..1\n" }, "the peak of the host's", out)
+status, out = analyze("twice.json", "--fail-on peak --tap")
+t.is({ status, out }, { 1, "not ok 1 - peak: 16384, at most 8192\n1..1\n" }, "more of it")
+write("base.json", kept_base)
 status, out, err = analyze("first.json", "--fail-on '' --tap")
 t.ok(status == 2 and err:find("got ''", 1, true), "nothing to check is no success", err)
 status, out, err = analyze("first.json", "first.json --tap")

@@ -125,6 +125,12 @@ for _, case in ipairs { { 60, false }, { 250, true }, { 900, true } } do
             ("batches that take %d us: what kernels are worth"):format(case[1]), v.sentence)
     end
 end
+-- On the critical path they are the loader's, not the script's.
+local on_path = {}
+for _, part in ipairs(batches(900):critical_path()) do
+    on_path[part.kind] = (on_path[part.kind] or 0) + part.ns
+end
+t.ok(on_path.loader == 16 * 900000 and on_path.script < 2e6, "batches on the critical path")
 os.remove(folder .. "/slowed.gz")
 
 t.done()

@@ -41,15 +41,6 @@ local function waits_of(prof)
     return list, own
 end
 
--- The most memory that a device had at once, over all devices; nil: the record lacks it.
-local function peak_of(prof)
-    local ok, memory = pcall(prof.memory, prof)
-    if not ok then return nil end
-    local most = 0
-    for _, d in ipairs(memory.devices) do most = math.max(most, d.peak) end
-    return most
-end
-
 local function is_step(name) return name == "ProfilerStep*" or name:find "^step %d+$" end
 
 --- How many steps a profile's record has, of one rank; nil: it has none.
@@ -77,14 +68,27 @@ function M.measure(prof)
         if e.kind == "copied" then
             out.copies, out.bytes = out.copies + 1, out.bytes + (e.bytes or 0)
         end
+        if e.kind == "memory" then -- id: what its device then has, the most of it at once
+            local has = e.id or 0
+            out.peak = math.max(out.peak or 0, has, has - e.bytes)
+        end
     end
-    out.peak = peak_of(prof)
+    if out.peak == 0 then out.peak = nil end -- older versions do not say
     out.steps = steps > 0 and steps or nil
     return out
 end
 
---- Keeps them in a file.
-function M.write(path, found)
+local function fail_without(name, what, writer)
+    fail("--fail-on: %s: %s lacks it: %s", name, what, writer
+        and "gpush reads it from no trace of this kind: " .. writer
+        or "record with profile_memory=True (gpush record --memory)")
+end
+
+--- Keeps them in a file; an error where the record lacks one of those asked for.
+function M.write(path, found, names, writer)
+    for _, name in ipairs(names or {}) do
+        if not found[name] then fail_without(name, "the record", writer) end
+    end
     local kept = { form = FORM, waits = {}, steps = found.steps, ranks = found.ranks }
     for _, name in ipairs(COUNTS) do kept[name] = found[name] end
     for i, w in ipairs(found.waits) do
@@ -208,10 +212,7 @@ function M.check(found, kept, names, writer)
         if found[name] and kept[name] then
             checks[#checks + 1] = check(name, found, kept)
         elseif names then
-            local how = writer and "gpush reads it from no trace of this kind: " .. writer
-                or "record with profile_memory=True (gpush record --memory)"
-            fail("--fail-on: %s: %s lacks it: %s", name,
-                found[name] and "the baseline" or "the record", how)
+            fail_without(name, found[name] and "the baseline" or "the record", writer)
         end
     end
     return checks

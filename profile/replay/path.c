@@ -156,7 +156,7 @@ static bool follow(follower *f) {
  * a loader's request, or NULL. */
 static void charge(follower *f, const gp_rec *op, uint64_t from, uint64_t to) {
     side *s = &f->side[f->rank];
-    gp_path_kind kind = !op                      ? GP_PATH_SCRIPT
+    gp_path_kind kind = !op                     ? GP_PATH_SCRIPT
                         : op->kind == GP_REC_OP ? GP_PATH_HOST
                                                 : GP_PATH_LOADER;
     while (s->nhost && s->host[s->nhost - 1].to <= from) s->nhost--;

@@ -377,7 +377,8 @@ static bool finish(pass *p) {
     int64_t rest;
     uint64_t least;
     if (!drain(p, &rest) || !least_end(p, &least)) return false;
-    p->r->t1 = most(least, most(p->now, later(most(p->now, p->ended), rest)));
+    uint64_t end = most(p->now, later(most(p->now, p->ended), rest));
+    p->r->t1 = most(least, end), p->r->bound = p->r->t1 - end;
     return true;
 }
 

@@ -62,6 +62,7 @@ typedef struct gp_whatif {
 /* The times of a replay: ns on the record's clock, from the same t0. */
 typedef struct gp_replay_timings {
     uint64_t done, t1;
+    uint64_t bound; /* ns of that which all else has ended before: what is not known to overlap */
     uint64_t *launch, *start, *end;  /* by command */
     uint64_t *made_start, *made_end; /* by part of a loader's batch; end 0: not known yet */
     int *made_by;                    /* and the worker, from 0, where w says how many there are: */

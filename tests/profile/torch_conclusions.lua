@@ -59,6 +59,21 @@ for _, case in ipairs { { "one rank", sends(0, 5) }, { "two", sends(0, 5), sends
     t.ok(math.abs(tonumber(all) - 2.32) < 0.04, "and the savings say so", all)
 end
 
+-- Two kernels of 100 us on streams whose orders are not named, 100 us apart: a host that took no
+-- time would launch both at once, but whether they could run beside each other is not known.
+local two = made.trace()
+for i = 0, 1 do
+    two:op("aten::mm", 200 * i, 8)
+    two:kernel("gemm", 200 * i + 10, 100, two:call("cudaLaunchKernel", 200 * i + 2, 4), 7 + 10 * i)
+    two:call("cudaStreamWaitEvent", 200 * i + 20, 2)
+end
+local quick = load(two):whatif { host = 0.01 }
+local last = 0
+for _, e in ipairs(quick:events()) do last = math.max(last, e.stop or 0) end
+t.ok(quick.wall_ns >= 200000 and last < 120000, "a bound, and the events", quick.wall_ns)
+t.ok(has(quick.predicted, ("; its events end %.3f ms earlier, as they would if streams worked \z
+    beside each other"):format((quick.wall_ns - last) * 1e-6)), "which is said", quick.predicted)
+
 -- ---- the late rank ----
 -- Kernels are alike in both ranks; a loader makes rank 1 3 ms late, or in turn rank 0 and rank 1.
 local function alike(rank, late)

@@ -147,7 +147,7 @@ t.ok(status == 3 and err:find("the record lacks it", 1, true), "no baseline with
 local kept_base = read "base.json"
 status = analyze("memory.json", "--fail-on peak --update")
 status, out = analyze("memory.json", "--fail-on peak --tap")
-t.is({ status, out }, { 0, "ok 1 - peak: 8192, at most 8192\n1..1\n" }, "the peak of the host's", out)
+t.is({ status, out }, { 0, "ok 1 - peak: 8192, at most 8192\n1..1\n" }, "the host's peak", out)
 status, out = analyze("twice.json", "--fail-on peak --tap")
 t.is({ status, out }, { 1, "not ok 1 - peak: 16384, at most 8192\n1..1\n" }, "more of it")
 write("base.json", kept_base)

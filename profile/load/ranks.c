@@ -85,7 +85,7 @@ static bool pass_by(const trace *a, const trace *b) {
     enum { CLOCKS_APART = 1000000 }; /* ns */
     for (int c = 0; c < a->n; c++) {
         if (strcasestr(a->name[c], "broadcast")) continue;
-        int64_t begin = b->begin[c] + b->offset, end = b->end[c] + b->offset;
+        int64_t shift = b->offset - a->offset, begin = b->begin[c] + shift, end = b->end[c] + shift;
         if (begin > a->end[c] + CLOCKS_APART || end < a->begin[c] - CLOCKS_APART) return true;
     }
     return false;
@@ -93,18 +93,26 @@ static bool pass_by(const trace *a, const trace *b) {
 
 typedef enum clocks { ALIGNED, OTHER, UNPAIRED } clocks;
 
-/* Aligns the clocks where all ranks have the same collectives. */
-static bool align_by_collectives(trace *t, int n, clocks *how) {
+static bool any_passes_by(const trace *t, int n) {
+    for (int i = 1; i < n; i++)
+        if (pass_by(&t[0], &t[i])) return true;
+    return false;
+}
+
+/* Aligns the clocks where all ranks have the same collectives. They are paired where they overlap
+ * so or, as on a machine whose threads end late, by the files' clock. clock: there is one. */
+static bool align_by_collectives(trace *t, int n, bool clock, clocks *how) {
     *how = OTHER;
     for (int i = 0; i < n; i++)
         if (!find_collectives(&t[i])) return false;
     for (int i = 1; i < n; i++)
         if (!same_collectives(&t[0], &t[i])) return true;
-    *how = ALIGNED;
-    for (int i = 1; i < n; i++) {
+    for (int i = 1; i < n; i++)
         if (!set_offset(&t[0], &t[i])) return false;
-        if (pass_by(&t[0], &t[i])) *how = UNPAIRED;
-    }
+    *how = any_passes_by(t, n) ? UNPAIRED : ALIGNED;
+    if (*how == ALIGNED || !clock) return true;
+    for (int i = 0; i < n; i++) t[i].offset = t[i].k.base;
+    if (!any_passes_by(t, n)) *how = OTHER;
     return true;
 }
 
@@ -160,7 +168,7 @@ static const char *align(trace *t, int n, bool *unpaired, bool *no_clock) {
          "paired"}};
     bool clock = have_clock(t, n);
     clocks how = OTHER;
-    if (n > 1 && !align_by_collectives(t, n, &how)) return NULL;
+    if (n > 1 && !align_by_collectives(t, n, clock, &how)) return NULL;
     *unpaired = how == UNPAIRED;
     if (how == ALIGNED) return "the ranks' clocks are aligned by the ends of the collectives";
     *no_clock = n > 1 && !clock;

@@ -29,7 +29,7 @@ typedef struct sweep {
     int now;                   /* the current event, -1: none */
     uint64_t last, cost;       /* the last boundary; recording's cost after it */
     node loose;                /* time outside all events */
-    int64_t profiler, elsewhere, copies, beside;
+    int64_t profiler, elsewhere, before, copies, beside;
     int rank, mains, others;
     const char *kind;
     uint64_t seen; /* events */
@@ -178,6 +178,17 @@ static void add_device(sweep *s, const gp_rec *r, node *nd) {
     else s->elsewhere += ns;
 }
 
+/* Of another program's work that nothing queued, what was queued before the record. */
+static bool find_before(sweep *s) {
+    if (!s->p->foreign || !s->elsewhere) return true;
+    gp_usage *u = gp_usage_new(s->p);
+    if (!u) return false;
+    s->before = (int64_t)gp_usage_before(u);
+    s->elsewhere -= s->before;
+    gp_usage_free(u);
+    return true;
+}
+
 /* Joins the devices' activity with the events that queued it. */
 static bool join(sweep *s) {
     int *ids = malloc(((size_t)s->n + 1) * sizeof *ids), n = 0;
@@ -197,7 +208,7 @@ static bool join(sweep *s) {
         }
     }
     free(ids);
-    return true;
+    return find_before(s);
 }
 
 /* Adds up totals: children come after their parents, so one pass from the end suffices. */
@@ -343,7 +354,7 @@ static bool make_rows(sweep *s, table *t) {
 /* Rows of what devices did, by kernel; all of the host's time is unattributed. */
 static bool make_kernel_rows(sweep *s, gp_rows *rows) {
     for (int i = 0; i < s->n; i++) s->loose.self[GP_CPU] += s->node[i].self[GP_CPU];
-    s->elsewhere = 0;
+    s->elsewhere = s->before = 0;
     return gp_kernel_rows(s->p, rows, SPECIAL);
 }
 
@@ -418,7 +429,9 @@ static void special(gp_rows *r, gp_special which, const node *nd) {
 static void finish(sweep *s, gp_rows *r) {
     int64_t drained = s->mains * (int64_t)(s->p->t1 - s->p->done);
     if (drained) special(r, GP_ROW_DRAINED, &(node){.self = {drained, 0}});
-    if (s->elsewhere) special(r, GP_ROW_ELSEWHERE, &(node){.self = {0, s->elsewhere}});
+    gp_special lost = s->p->foreign ? GP_ROW_UNKNOWN : GP_ROW_ELSEWHERE;
+    if (s->before) special(r, GP_ROW_BEFORE, &(node){.self = {0, s->before}});
+    if (s->elsewhere) special(r, lost, &(node){.self = {0, s->elsewhere}});
     if (s->profiler || !s->p->foreign)
         special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
     special(r, GP_ROW_UNATTRIBUTED, &s->loose);

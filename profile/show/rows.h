@@ -23,7 +23,9 @@ typedef enum gp_special {
     GP_ROW_NO_REGION, /* by region: events outside any */
     GP_ROW_DRAINED,   /* the profiler's wait, at the end, for work that the profiled code had queued
                        */
-    GP_ROW_ELSEWHERE, /* device work that nothing in the record queued */
+    GP_ROW_ELSEWHERE, /* device work that nothing in the record queued: other threads did */
+    GP_ROW_BEFORE,    /* the same of another program's trace: it was queued before that began, */
+    GP_ROW_UNKNOWN,   /* or it is not known when */
     GP_ROW_PROFILER,  /* the profiler's own cost on the host: an estimate, measured at the start */
     GP_ROW_UNATTRIBUTED, /* host time outside all events: the script itself */
     GP_ROW_REST          /* rows that a limit left out */

@@ -121,6 +121,8 @@ char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
                                         "(no region)",
                                         "[wait for the devices at the end]",
                                         "[device work of other threads]",
+                                        "[device work queued before the record]",
+                                        "[device work without a launch on record]",
                                         "[profiler]",
                                         "[unattributed]",
                                         "[other rows]"};

@@ -103,6 +103,22 @@ static work_item *gather(const gp_prof *p, int nwork) {
     return list;
 }
 
+/* A stream runs its work in order. So of another program's, whose launches are all on the record,
+ * what ran ahead of the first work that was launched there was queued before it began. */
+static void note_before(gp_usage *u, const gp_usage_stream *s) {
+    int first = s->from;
+    while (first < s->to && !u->work[first].host) first++;
+    for (int i = s->from; u->p->foreign && first < s->to && i < first; i++)
+        u->work[i].before = true, u->work[i].launch = u->p->t0;
+}
+
+uint64_t gp_usage_before(const gp_usage *u) {
+    uint64_t sum = 0;
+    for (int i = 0; i < u->nwork; i++)
+        if (u->work[i].before) sum += u->work[i].rec->t1 - u->work[i].rec->t0;
+    return sum;
+}
+
 /* Sorts a stream's times, for which it has three lists. */
 static void fill_stream(gp_usage *u, gp_usage_stream *s, uint64_t *lists) {
     size_t n = (size_t)(s->to - s->from);
@@ -138,8 +154,10 @@ static bool build(gp_usage *u, const work_item *list) {
         u->work[i] = list[i].w;
         u->work[i].stream = u->nstreams - 1;
     }
-    for (int i = 0; i < u->nstreams; i++)
+    for (int i = 0; i < u->nstreams; i++) {
+        note_before(u, &u->stream[i]);
         fill_stream(u, &u->stream[i], u->sorted + 3 * (size_t)u->stream[i].from);
+    }
     return true;
 }
 

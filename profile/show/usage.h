@@ -16,6 +16,7 @@ typedef struct gp_work {
     const gp_rec *rec;
     const gp_rec *host; /* what queued it; NULL: not on the record */
     uint64_t launch;    /* when; rec->t0 where that is unknown */
+    bool before;        /* it was queued before the record, and launch is the record's begin */
     bool alone;         /* host queued nothing else, as a graph's launch does */
     int stream;         /* in gp_usage.stream */
 } gp_work;
@@ -38,6 +39,8 @@ typedef struct gp_usage {
 /* NULL with a message when out of memory. It reads p, which must outlive it. */
 gp_usage *gp_usage_new(const gp_prof *p);
 void gp_usage_free(gp_usage *u); /* NULL is fine */
+/* ns of work that was queued before the record. */
+uint64_t gp_usage_before(const gp_usage *u);
 
 /* Whether p, without any wait, says that there was none: a trace of another program does where it
  * has calls of CUDA's or HIP's runtime, whose waits are known. */

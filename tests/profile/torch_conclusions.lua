@@ -309,6 +309,7 @@ for _, case in ipairs {
     { "ampere_sgemm_128x64_nn", "torch.set_float32_matmul_precision(\"high\")" },
     { "cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4", "most of them of f32 in tf32" },
     { "ampere_igemm_int8_128x128", "in 8 bits already" },
+    { "igemm_bwd_gtcx2_nhwc_bf16_bx0_ex1_bt128x128x32", "in 16 bits or fewer already" },
     { "ampere_fp16_s16816gemm_fp16_128x64", "in 16 bits or fewer already" },
     { "void gesvdj_batch<float>", "others, void gesvdj_batch<float> the most" },
     { "triton_poi_fused_add_0", "made by torch.compile" } } do

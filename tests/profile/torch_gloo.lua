@@ -75,6 +75,31 @@ r:region("gloo:all_reduce", 100, 2000, RUNNER)
 p = load(r)
 t.is({ p:sync()[1].waited, owed(p).collectives.worth }, { 2900000, 3000000 }, "within its call")
 
+-- DistributedDataParallel's reducer waits for its buckets one after another, and makes views of
+-- each: it was over then, also where its thread says so later, or said it begins later.
+local function reduced(forward)
+    local r = made.trace { no_device = true }
+    r:region(forward, 0, 50)
+    for k = 0, 1 do
+        r:op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 100 * k + 50,
+            90)
+        r:op("c10d::allreduce_", 100 * k + 60, 30, { ["External id"] = k + 1 })
+        r:region("gloo:all_reduce", 300 * k + 70, k == 0 and 7000 or 8000, RUNNER + k)
+        r:op("aten::as_strided", 4000 * k + 5000, 10)
+        r:op("aten::copy_", 4000 * k + 5020, 40)
+    end
+    r:op("aten::add", 9100, 900)
+    return load(r)
+end
+p = reduced "DistributedDataParallel.forward"
+waits = {}
+for _, e in ipairs(p:events()) do
+    if e.why == "collective" then waits[#waits + 1] = { e.start // 1000, e.stop // 1000 } end
+end
+t.is(waits, { { 240, 5000 }, { 5060, 9000 } }, "a reducer's two waits")
+t.is(owed(p).script.ns, 120000, "and the script has what lies between ops")
+t.is(#reduced "Net.forward":sync(), 0, "which is known of that alone")
+
 -- Two at a time, of two threads: each is queued by the op of its name.
 r = made.trace { no_device = true }
 r:op("c10d::allreduce_", 0, 10, { ["External id"] = 11 })

@@ -352,7 +352,7 @@ t.is(rows(load(graph))["cudaGraphLaunch"].self_device_time_total, 40000,
     "all kernels of a graph belong to its launch")
 local lost = made.trace()
 lost:kernel("k", 100, 10, 55)
-t.is(rows(load(lost))["[device work of other threads]"].self_device_time_total, 10000,
+t.is(rows(load(lost))["[device work without a launch on record]"].self_device_time_total, 10000,
     "a kernel without a launch")
 local external = made.trace()
 external:op("aten::mm", 100, 10, { ["External id"] = 4 })

@@ -255,6 +255,20 @@ for _, own in ipairs { false, true } do
         "what was queued before the record", row.advice)
 end
 
+-- Of another stream's three, one ran beside the first that was launched there: it is not known when
+-- it was queued. The wait is for the other two, and two that were launched.
+local r = made.trace()
+for k = 0, 3 do
+    r:kernel("k", 100 * k, 90, k == 2 and r:call("cudaLaunchKernel", 5, 4) or 500 + k, 9)
+end
+r:kernel("gemm", 120, 50, r:call("cudaLaunchKernel", 10, 4))
+r:call("cudaDeviceSynchronize", 15, 300)
+local p, lost = load(r), {}
+for _, row in ipairs(p:rows()) do lost[row.name] = row.self_device_time_total end
+t.is({ lost["[device work queued before the record]"],
+    lost["[device work without a launch on record]"] }, { 180000, 90000 }, "as rows")
+t.is(p:sync()[1].drained, 4, "a wait for what was queued before the record")
+
 -- ---- what is in place already ----
 -- Ten steps of a graph of 20 kernels that torch.compile made, with 1 us between two; the same
 -- launched one by one; and PyTorch's own kernels by a graph.

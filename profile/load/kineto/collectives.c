@@ -17,15 +17,17 @@ typedef struct moment {
     int64_t t;
     int op, collective; /* by how much it changes the numbers of ops that are open, but for those
                            that queue collectives; and of those */
+    bool views;         /* an op begins that makes a view of a tensor's memory */
 } moment;
 
 typedef struct finder {
     kineto *k;
     int *order, *thread; /* as gp_kineto_sort sets them */
-    int *run;            /* collectives, by their ends */
-    int nrun;
-    bool *runs;   /* by thread: it runs collectives, and waits for the next one */
+    int *run, *begun;    /* collectives, by their ends and by their starts */
+    int nrun, nover;     /* nover: how many of begun were over by then on this thread */
+    bool *runs;          /* by thread: it runs collectives, and waits for the next one */
     bool has_ops; /* the thread has any: one without waits for something else, as a timer does */
+    bool reduces; /* a DistributedDataParallel runs on the thread */
     moment *moment;
     kineto_event *wait;
     int nmoments, nwaits;
@@ -126,7 +128,7 @@ static int by_time(const void *a, const void *b) {
 static void gather(finder *f, int *i) {
     const kineto *k = f->k;
     int thread = k->event[f->order[*i]].thread;
-    f->nmoments = 0, f->has_ops = false;
+    f->nmoments = 0, f->nover = 0, f->has_ops = f->reduces = false;
     for (; *i < k->n; (*i)++) {
         const kineto_event *e = &k->event[f->order[*i]];
         if (!gp_kineto_on_host(e) || e->thread != thread) break;
@@ -134,8 +136,10 @@ static void gather(finder *f, int *i) {
         int collective = queues(e), op = e->kind == KINETO_OP && !collective;
         if (!strncmp(e->name, "autograd::", 10))
             op = 0; /* they call what the script has hooked in */
-        f->moment[f->nmoments++] = (moment){e->t0, op, collective};
-        f->moment[f->nmoments++] = (moment){end_of(e), -op, -collective};
+        f->reduces |= !strcmp(e->name, "DistributedDataParallel.forward");
+        bool views = op && !strcmp(e->name, "aten::as_strided");
+        f->moment[f->nmoments++] = (moment){e->t0, op, collective, views};
+        f->moment[f->nmoments++] = (moment){end_of(e), -op, -collective, false};
     }
     qsort(f->moment, (size_t)f->nmoments, sizeof *f->moment, by_time);
 }
@@ -151,12 +155,7 @@ static const kineto_event *ended_by(const finder *f, int64_t t) {
     return lo ? &f->k->event[f->run[lo - 1]] : NULL;
 }
 
-/* From a to b nothing happened on the thread. */
-static void add_wait(finder *f, int thread, int64_t a, int64_t b, bool in_op) {
-    const kineto_event *c = ended_by(f, b);
-    if (!c || end_of(c) <= a) return;
-    int64_t from = c->t0 > a ? c->t0 : a, waited = end_of(c) - from, late = b - end_of(c);
-    if (!in_op && late > LATE && late > waited / TAIL) return;
+static void note_wait(finder *f, int thread, const kineto_event *c, int64_t from, int64_t b) {
     f->wait[f->nwaits++] = (kineto_event){.t0 = from,
                                           .dur = b - from,
                                           .name = c->name,
@@ -168,6 +167,29 @@ static void add_wait(finder *f, int thread, int64_t a, int64_t b, bool in_op) {
                                           .kind = KINETO_JOIN};
 }
 
+/* From a to b nothing happened on the thread. */
+static void add_wait(finder *f, int thread, int64_t a, int64_t b, bool in_op) {
+    const kineto_event *c = ended_by(f, b);
+    if (!c || end_of(c) <= a) return;
+    int64_t from = c->t0 > a ? c->t0 : a, waited = end_of(c) - from, late = b - end_of(c);
+    if (!in_op && late > LATE && late > waited / TAIL) return;
+    note_wait(f, thread, c, from, b);
+}
+
+/* The same where views of a bucket follow: within backward, DistributedDataParallel waits for its
+ * buckets one after another, and makes those of each (torch/csrc/distributed/c10d/reducer.cpp). So
+ * the collective was over at b, however late the thread that ran it came to say so. */
+static bool add_reducers(finder *f, int thread, int64_t a, int64_t b) {
+    kineto_event *event = f->k->event;
+    while (f->nover < f->nrun && end_of(&event[f->begun[f->nover]]) <= a) f->nover++;
+    kineto_event *c = f->nover < f->nrun ? &event[f->begun[f->nover]] : NULL;
+    if (!c || c->t0 >= b) return false;
+    if (end_of(c) > b) c->dur = b - c->t0;
+    f->nover++;
+    note_wait(f, thread, c, a, b);
+    return true;
+}
+
 static void find_waits(finder *f) {
     const kineto *k = f->k;
     for (int i = 0; i < k->n && gp_kineto_on_host(&k->event[f->order[i]]);) {
@@ -176,7 +198,9 @@ static void find_waits(finder *f) {
         for (int m = 0; m + 1 < f->nmoments; m++) {
             int64_t a = f->moment[m].t, b = f->moment[m + 1].t;
             op += f->moment[m].op, collective += f->moment[m].collective;
-            if (b > a && !op && f->has_ops && !f->runs[thread])
+            if (b <= a || op || !f->has_ops || f->runs[thread]) continue;
+            bool reducers = f->reduces && f->moment[m + 1].views && !collective;
+            if (!reducers || !add_reducers(f, thread, a, b))
                 add_wait(f, thread, a, b, collective > 0);
         }
     }
@@ -205,6 +229,7 @@ static bool find(finder *f, int *op) {
     qsort_r(f->run, (size_t)f->nrun, sizeof *f->run, compare_starts, k);
     qsort_r(op, (size_t)nop, sizeof *op, compare_starts, k);
     link_all(k, f->run, f->nrun, op, nop);
+    memcpy(f->begun, f->run, (size_t)f->nrun * sizeof *f->run);
     qsort_r(f->run, (size_t)f->nrun, sizeof *f->run, compare_ends, k);
     if (!gp_kineto_sort(k, &f->order, &f->thread)) return false;
     find_waits(f);
@@ -219,12 +244,14 @@ bool gp_kineto_collectives(kineto *k) {
     if (!any) return true;
     int *op = malloc(n * sizeof *op);
     f.run = malloc(n * sizeof *f.run);
+    f.begun = malloc(n * sizeof *f.begun);
     f.moment = malloc(2 * n * sizeof *f.moment);
     f.wait = malloc(2 * n * sizeof *f.wait);
     f.runs = calloc((size_t)k->nthreads + 1, sizeof *f.runs);
-    bool ok = op && f.runs && f.run && f.moment && f.wait && find(&f, op);
+    bool ok = op && f.runs && f.run && f.begun && f.moment && f.wait && find(&f, op);
     free(op);
     free(f.run);
+    free(f.begun);
     free(f.moment);
     free(f.wait);
     free(f.runs);

@@ -111,7 +111,7 @@ end
 -- PyTorch, "compiled"; nil: not known. And of a product, its numbers: "short", "long", "whole",
 -- "tf32", "single".
 local function kind_of(kernel, tensor_cores)
-    local name = kernel:lower()
+    local name = kernel:lower():gsub("igemm_(%l+_gtc)", "gemm_%1") -- AMD's, of numbers of any kind
     if kernel:find(COMPILED) then return "compiled" end
     local own = name:find("at::native", 1, true)
     if own and not has_any(name, OWN_PRODUCTS) then

@@ -1,8 +1,9 @@
-/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. Sums whose elements are of one
- * dtype and adjacent are read once: tiles.cuh. Otherwise a warp takes a short line; a
- * longer one goes through a block 2048 elements at a time; of adjacent lines each has a thread.
- * Where that leaves the device idle, lines are divided into parts, which are read twice: first for
- * the totals before each. The division is the same on every device. Limit: that, and one write. */
+/* Scans along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. Sums and products whose
+ * elements are of one dtype and adjacent are read once: tiles.cuh. Otherwise a warp takes a short
+ * line; a longer one goes through a block 2048 elements at a time; of adjacent lines each has a
+ * thread. Where that leaves the device idle, lines are divided into parts, which are read twice:
+ * first for the totals before each. The division is the same on every device. Limit: that, and one
+ * write. */
 #include "kernels/cuda/scan/scan.h"
 
 #include "kernels/cuda/scan/tiles.cuh"
@@ -11,9 +12,9 @@
 
 /* ---- combination: acc holds what came before, more what follows ---- */
 
-/* An op without indices. ONCE: its lines may be those of tiles.cuh. */
+/* An op without indices. ONCE: its lines may be those of tiles.cuh. SCALED: it has `times`. */
 struct values {
-    enum { ONCE = 0 };
+    enum { ONCE = 0, SCALED = 0 };
     template <class A> GP_FN void store_index(A, char *) {}
 };
 
@@ -32,32 +33,55 @@ template <> __device__ inline int64_t sums<int64_t>::join(int64_t a, int64_t b) 
 }
 
 struct products : values {
+    enum { ONCE = 1 };
     typedef int64_t T, Acc;
     GP_FN Acc start() { return 1; }
     GP_FN Acc of(T x, int64_t) { return x; }
     GP_FN Acc join(Acc a, Acc b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
     GP_FN T value(Acc a) { return a; }
 };
-/* m 2^e: the product of a part may overflow f64 where that of the whole does not. */
+/* m 2^e: the product of a part may overflow f64 where that of the whole does not. 1 <= |m| < 2 but
+ * for 0, infinities and NaN, where e does not count. `times` leaves m as it comes: after four
+ * narrow elements it is still a number of f64, between 2^-596 and 2^513, and `settled` puts it
+ * right. */
 struct scaled_products : values {
+    enum { ONCE = 1, SCALED = 1 };
     typedef double T;
     struct Acc {
         double m;
         int64_t e;
     };
-    GP_FN Acc of(double x, int64_t) {
-        int e = 0;
-        Acc a = {x - x == 0 ? frexp(x, &e) : x, 0};
-        a.e = e;
-        return a;
-    }
-    GP_FN Acc start() { return of(1, 0); }
-    GP_FN Acc join(Acc a, Acc b) {
-        Acc r = of(a.m * b.m, 0);
-        r.e += a.e + b.e;
+    /* 2^k. */
+    GP_FN double power(int k) { return __hiloint2double((k + 1023) << 20, 0); }
+    GP_FN Acc settled(Acc a) {
+        int high = __double2hiint(a.m), e = high >> 20 & 0x7ff;
+        if (e == 0 || e == 0x7ff) return a;
+        Acc r = {__hiloint2double((high & (int)0x800fffff) | 0x3ff00000, __double2loint(a.m)),
+                 a.e + (e - 1023)};
         return r;
     }
-    GP_FN T value(Acc a) { return ldexp(a.m, a.e > 5000 ? 5000 : a.e < -5000 ? -5000 : (int)a.e); }
+    GP_FN Acc times(Acc a, double x) {
+        a.m *= x;
+        return a;
+    }
+    GP_FN Acc of(double x, int64_t) {
+        bool subnormal = fabs(x) < power(-1022);
+        Acc a = {subnormal ? x * power(64) : x, subnormal ? -64 : 0};
+        return settled(a);
+    }
+    GP_FN Acc start() {
+        Acc a = {1, 0};
+        return a;
+    }
+    GP_FN Acc join(Acc a, Acc b) {
+        Acc r = {a.m * b.m, a.e + b.e};
+        return settled(r);
+    }
+    /* In two steps, of which only the second may round: 2^e need not be a number of f64. */
+    GP_FN T value(Acc a) {
+        int e = a.e > 1700 ? 1700 : a.e < -1700 ? -1700 : (int)a.e, half = e >> 1;
+        return a.m * power(half) * power(e - half);
+    }
 };
 
 /* Of equal elements the last one counts, and of NaNs, which win. */

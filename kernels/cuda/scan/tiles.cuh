@@ -1,4 +1,4 @@
-/* Running sums that read each element once and write it once, where elements and results are of one
+/* Running sums, or products, that read each element once and write it once, where elements and results are of one
  * dtype D: tiles of long lines, which add what tiles before them publish; several short lines of a
  * warp; strips of adjacent lines, top to bottom. Sizes alone decide the order in which numbers are
  * added: results do not depend on the card, nor on which block comes first. */
@@ -19,6 +19,17 @@ template <int D> struct gp_cells {
 
 template <class S, int D, class M> __device__ static inline typename S::Acc gp_cell_value(M m) {
     return S::of(gp_load_as<typename S::T>(&m, (gp_dtype)D), 0);
+}
+/* Adds m, element j of as many as a multiple of four, or of two of f64. Scaled products of narrow
+ * elements are put right once in four. */
+template <class S, int D, class M>
+__device__ static inline typename S::Acc gp_add_cell(typename S::Acc sum, M m, int j) {
+    if constexpr (S::SCALED && D != GP_f64) {
+        sum = S::times(sum, gp_load_as<typename S::T>(&m, (gp_dtype)D));
+        return j % 4 == 3 ? S::settled(sum) : sum;
+    } else {
+        return S::join(sum, gp_cell_value<S, D>(m));
+    }
 }
 
 /* Elements i to i + V - 1 of a line of n at p; 0 from n on, which nothing is added to. */
@@ -53,7 +64,7 @@ __device__ static inline void gp_write_sums(char *p, int64_t i, int64_t n, typen
     typename gp_cells<D>::type out;
 #pragma unroll
     for (int j = 0; j < gp_cells<D>::V; j++) {
-        sum = S::join(sum, gp_cell_value<S, D>(raw.v[j]));
+        sum = gp_add_cell<S, D>(sum, raw.v[j], j);
         gp_store_as<typename S::T>(&out.v[j], (gp_dtype)D, S::value(sum));
     }
     gp_write_cells<D>(p, i, n, out);
@@ -71,7 +82,7 @@ __device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&ra
         before[k] = gp_cell_value<S, D>(raw[k].v[0]);
 #pragma unroll
         for (int j = 1; j < gp_cells<D>::V; j++)
-            before[k] = S::join(before[k], gp_cell_value<S, D>(raw[k].v[j]));
+            before[k] = gp_add_cell<S, D>(before[k], raw[k].v[j], j);
     }
 #pragma unroll
     for (int d = 1; d < GP_WARP; d *= 2) {
@@ -101,44 +112,51 @@ __device__ static inline void gp_warp_sums(const typename gp_cells<D>::type (&ra
  * needs was published about a tile's time ago. */
 static const uint32_t GP_FAN = 32;
 /* Blocks that a multiprocessor has registers for, by the vectors of a thread and the bytes of an
- * element: more of these in a vector have more sums. */
-constexpr int gp_tile_blocks(int w, size_t size) { return (w > 2 ? 5 : 6) - (size < 4); }
+ * element and of a sum: more elements in a vector have more sums. */
+constexpr int gp_tile_blocks(int w, size_t size, size_t sum) {
+    return sum > 8 ? 3 : (w > 2 ? 5 : 6) - (size < 4);
+}
 
-/* A sum's halves, each beside a mark that it is there: no fence has to order two stores. */
-typedef struct gp_published {
-    unsigned long long half[2];
-} gp_published;
+/* A sum is published as words of 32 bits, each beside a mark that it is there: no fence has to order
+ * their stores. */
 static const unsigned long long GP_THERE = 1ull << 32;
 
 typedef struct gp_tiles {
     uint32_t per_line, all;
     gp_divider by_line;
     int64_t first[3]; /* numbers of the sums of tiles, 32s and 1024s among `sums` */
-    gp_published *sums;
+    unsigned long long *sums;
     unsigned *ticket; /* tiles that were begun */
 } gp_tiles;
 
 template <class A> __device__ static inline void gp_publish(const gp_tiles &t, int64_t i, A v) {
-    static_assert(sizeof(A) == 8, "a sum is two halves");
-    unsigned long long bits;
-    memcpy(&bits, &v, sizeof v);
-    volatile unsigned long long *to = t.sums[i].half;
-    to[0] = GP_THERE | (uint32_t)bits, to[1] = GP_THERE | bits >> 32;
+    enum { WORDS = sizeof(A) / 4 };
+    uint32_t word[WORDS];
+    memcpy(word, &v, sizeof v);
+    volatile unsigned long long *to = t.sums + i * WORDS;
+#pragma unroll
+    for (int k = 0; k < WORDS; k++) to[k] = GP_THERE | word[k];
 }
 
 /* The sum of `many` published sums, 32 at most, from number i on. Called by a warp. */
 template <class S>
 __device__ static inline typename S::Acc gp_collect(const gp_tiles &t, int64_t i, uint32_t many) {
     typedef typename S::Acc Acc;
-    uint32_t lane = threadIdx.x % GP_WARP;
+    enum { WORDS = sizeof(Acc) / 4 };
+    uint32_t lane = threadIdx.x % GP_WARP, word[WORDS];
     Acc v = S::start();
     if (lane < many) {
-        const volatile unsigned long long *from = t.sums[i + lane].half;
-        unsigned long long low, high, bits;
-        do low = from[0], high = from[1];
-        while (!(low & high & GP_THERE));
-        bits = high << 32 | (uint32_t)low;
-        memcpy(&v, &bits, sizeof v);
+        const volatile unsigned long long *from = t.sums + (i + lane) * WORDS;
+        unsigned long long all;
+        do {
+            all = GP_THERE;
+#pragma unroll
+            for (int k = 0; k < WORDS; k++) {
+                unsigned long long one = from[k];
+                all &= one, word[k] = (uint32_t)one;
+            }
+        } while (!all);
+        memcpy(&v, word, sizeof v);
     }
     __syncwarp();
     for (int d = 1; d < GP_WARP; d *= 2) {
@@ -237,7 +255,7 @@ template <class S, int D, int W> struct gp_scan_tile {
         for (int k = 0; k < W; k++) {
             cells some = mine[gp_swizzled(lane * W + k)];
 #pragma unroll
-            for (int j = 0; j < V; j++) sum = S::join(sum, gp_cell_value<S, D>(some.v[j]));
+            for (int j = 0; j < V; j++) sum = gp_add_cell<S, D>(sum, some.v[j], j);
         }
         for (int d = 1; d < GP_WARP; d *= 2) {
             Acc other = gp_lane_value(sum, d, true);
@@ -261,7 +279,7 @@ template <class S, int D, int W> struct gp_scan_tile {
             cells some = mine[gp_swizzled(lane * W + k)];
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                sum = S::join(sum, gp_cell_value<S, D>(some.v[j]));
+                sum = gp_add_cell<S, D>(sum, some.v[j], j);
                 gp_store_as<typename S::T>(&some.v[j], (gp_dtype)D, S::value(sum));
             }
             mine[gp_swizzled(lane * W + k)] = some;
@@ -279,7 +297,8 @@ template <class S, int D, int W> struct gp_scan_tile {
  * the one before. Warps run ahead of each other by less than a tile: hence three sets of sums. */
 template <class S, int D, int W>
 __global__ static void
-__launch_bounds__(GP_THREADS, gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type)))
+__launch_bounds__(GP_THREADS, gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type),
+                                             sizeof(typename S::Acc)))
     gp_scan_tiles(gp_scan_job s, gp_tiles t) {
     typedef typename S::Acc Acc;
     typedef gp_scan_tile<S, D, W> tile_of;
@@ -331,12 +350,15 @@ template <class S, int D, int W> static bool gp_run_tiles(const gp_call *c, cons
     t.per_line = (uint32_t)per, t.all = (uint32_t)(lines * per);
     t.by_line = gp_divide_by(t.per_line);
     if (per == 1) sums = 0;
-    size_t bytes = (size_t)sums * sizeof(gp_published);
-    if (!(t.sums = (gp_published *)gp_cuda_scratch(c, bytes + sizeof *t.ticket))) return false;
+    sums *= sizeof(typename S::Acc) / 4;
+    size_t bytes = (size_t)sums * sizeof *t.sums;
+    t.sums = (unsigned long long *)gp_cuda_scratch(c, bytes + sizeof *t.ticket);
+    if (!t.sums) return false;
     t.ticket = (unsigned *)(void *)(t.sums + sums);
     if (!gp_cuda_ok(c, cudaMemsetAsync(t.sums, 0, bytes + sizeof *t.ticket, gp_cuda_stream(c))))
         return false;
-    int64_t most = gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type)) * gp_cuda_sms(c);
+    int64_t most = gp_cuda_sms(c) * gp_tile_blocks(W, sizeof(typename gp_scan_element<D>::type),
+                                                   sizeof(typename S::Acc));
     return GP_LAUNCH(c, kernel, (uint32_t)(t.all < most ? t.all : most), GP_THREADS, 0, s, t);
 }
 
@@ -379,7 +401,8 @@ static bool gp_run_short(const gp_call *c, const gp_scan_job &s) {
 /* Adjacent lines: a block goes down a strip of 32 of them, each warp ROWS rows at a time, and reads
  * the next ones before it stores these. */
 template <class S, int D>
-__global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_job s) {
+__global__ static void __launch_bounds__(GP_THREADS, sizeof(typename S::Acc) > 8 ? 2 : 3)
+    gp_scan_strips(gp_scan_job s) {
     typedef typename S::Acc Acc;
     typedef typename gp_cells<D>::M M;
     enum { WARPS = GP_THREADS / GP_WARP, ROWS = sizeof(M) > 4 ? 8 : 16 };
@@ -403,7 +426,7 @@ __global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_j
         for (int k = 0; k < ROWS; k++) raw[k] = ahead[k];
         load(at + WARPS * ROWS);
 #pragma unroll
-        for (int k = 0; k < ROWS; k++) own = S::join(own, gp_cell_value<S, D>(raw[k]));
+        for (int k = 0; k < ROWS; k++) own = gp_add_cell<S, D>(own, raw[k], k);
         tile_of[turn][warp][lane] = own;
         __syncthreads();
 #pragma unroll
@@ -414,7 +437,7 @@ __global__ static void __launch_bounds__(GP_THREADS, 3) gp_scan_strips(gp_scan_j
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
             M m;
-            own = S::join(own, gp_cell_value<S, D>(raw[k]));
+            own = gp_add_cell<S, D>(own, raw[k], k);
             gp_store_as<typename S::T>(&m, (gp_dtype)D, S::value(own));
             if (live && at + k < s.n) *(M *)(p[0] + (at + k) * s.step[0]) = m;
         }

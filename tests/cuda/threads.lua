@@ -40,6 +40,16 @@ print(fake.thread(function() return e:done(), e:elapsed(e) end))
 print(fake.count "context")
 ]]), "false\t2.0\ntrue\t0.0\n1\n", "asking events makes no context on another card")
 
+-- The thread whose copy comes second does not find the access that the first is enabling.
+t.is(run("GPUSH_FAKE_DEVICES=2", [[
+local from, to = full({9}, 7.0, {device = "cuda:0"}), ones(1, {device = "cuda:1"})
+fake.fault "peer=1:200"
+fake.start 'return gpush.full({9}, 5.0, {device = "cuda:0"}):to "cuda:1":sum():item()'
+repeat until fake.count "peer access" > 0
+local sum = from:to "cuda:1":sum():item()
+print(sum, fake.join(), fake.count "peer access", fake.count "copy through the host")
+]]), "63.0\t45.0\t1\t0\n", "a copy between cards waits until another thread has made them peers")
+
 local x = ones(9, { device = "cuda" })
 local function detached(fn, ...)
     local before = fake.count "CUPTI detached"

@@ -102,15 +102,24 @@ static bool copy_pinned(gp_stream *s, void *dst, const void *src, size_t bytes, 
     return true;
 }
 
-/* At the first copy from that device: it is then direct, where the two support that. */
-static void enable_peer(gp_device *dev, int from) {
-    cuda_device *d = gp_cuda_of(dev);
+static void ask_peer(gp_device *dev, int from) {
     int can = 0;
-    if (from == dev->index || from >= CUDA_PEERS || atomic_exchange(&d->peer[from], true)) return;
     cudaError_t err = cudaDeviceCanAccessPeer(&can, dev->index, from);
     if (err == cudaSuccess && can)
         GP_CUDA_TIMED(dev, err, true, cudaDeviceEnablePeerAccess, (from, 0));
     cudaGetLastError();
+}
+
+/* At the first copy from that device: it is then direct, where the two support that. Other threads'
+ * copies wait meanwhile, as they would go through the host. */
+static void enable_peer(gp_device *dev, int from) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    bool *asked = gp_cuda_of(dev)->peer;
+    if (from == dev->index || from >= CUDA_PEERS) return;
+    pthread_mutex_lock(&lock);
+    if (!asked[from]) ask_peer(dev, from);
+    asked[from] = true;
+    pthread_mutex_unlock(&lock);
 }
 
 /* From another device; where that cannot be direct, CUDA goes through the host, and may wait. */

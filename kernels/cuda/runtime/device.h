@@ -62,9 +62,9 @@ typedef struct cuda_device {
     cuda_pool timed, marks;           /* unused events, with and without times */
     cuda_block *blocks[CUDA_CLASSES]; /* unused ones, by size, and larger ones: */
     cuda_block *large;
-    _Atomic size_t unused;        /* their bytes */
-    atomic_bool peer[CUDA_PEERS]; /* whether copies from that device were prepared */
-    _Atomic bool used[GP_OPS];    /* ops that have run here */
+    _Atomic size_t unused;     /* their bytes */
+    bool peer[CUDA_PEERS];     /* whether copies from that device were prepared: enable_peer's */
+    _Atomic bool used[GP_OPS]; /* ops that have run here */
 } cuda_device;
 
 /* Work for the host once the queue has reached `ticket`, in this order. */

@@ -42,6 +42,7 @@
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
  *                             what depends on their order shows
  *   GPUSH_FAKE_CHANNELS_LAST=N  cuDNN has no algorithm for choice N of one with channels as the fastest dim
+ *   GPUSH_FAKE_PEER=N:ms      call N that enables a peer's access takes ms
  *   GPUSH_FAKE_CUPTI=why      "permission": CUPTI refuses; "busy": another profiler subscribed; "absent": no version fits
  *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as
  * such */
@@ -60,7 +61,7 @@ int fakeFault(const char *settings);
 int fakeFaulty(const char *name);
 /* For stand-in libraries: whether the device has these bytes for a handle or a plan; `keep`: they stay taken. */
 int fakeLibraryMemory(size_t bytes, int keep);
-/* How often things happened in this process: "malloc", "free", "launch", "copy", "copy on the device", "event", "timed event", "graph", "sync", "pinned", "pinned bytes" (held now), "system atomic", "library" (what libraries queued), "poll" (queries of streams and events), a function of the runtime that CUPTI knows ("cudaMemcpyAsync"); "context": devices with one; "call record": CUPTI's
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "copy on the device", "copy through the host" (from a peer without access), "peer access" (calls that enable it), "event", "timed event", "graph", "sync", "pinned", "pinned bytes" (held now), "system atomic", "library" (what libraries queued), "poll" (queries of streams and events), a function of the runtime that CUPTI knows ("cudaMemcpyAsync"); "context": devices with one; "call record": CUPTI's
  * of calls of the runtime; "range add": NVTX ranges of that
  * name; "open ranges". */
 unsigned long long fakeCount(const char *what);

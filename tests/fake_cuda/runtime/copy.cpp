@@ -134,9 +134,13 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t 
     if (width > dpitch || width > spitch) return api_(cudaErrorInvalidPitchValue);
     return api_(copy(dst, src, shape2{width, height, dpitch, spitch}, kind, true, s));
 }
-cudaError_t cudaMemcpyPeerAsync(void *dst, int, const void *src, int, size_t bytes,
+cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t bytes,
                                 cudaStream_t s) {
     API(cudaMemcpyPeerAsync, s);
+    {
+        locked l(rt().lock);
+        if (to != from && !rt().peers[{to, from}]) rt().counts["copy through the host"]++;
+    }
     return api_(copy(dst, src, shape2{bytes, 1, bytes, bytes}, cudaMemcpyDeviceToDevice, true, s));
 }
 cudaError_t cudaMemcpyPeer(void *dst, int, const void *src, int src_dev, size_t bytes) {

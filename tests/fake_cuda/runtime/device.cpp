@@ -375,6 +375,14 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int d, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
     if (!known(peer) || peer == current_device) return done(cudaErrorInvalidDevice);
     locked l(rt().lock);
+    int late = 50;
+    rt().counts["peer access"]++;
+    if (faulty(F_PEER, &late)) {
+        struct timespec ms = {late / 1000, late % 1000 * 1000000L};
+        l.unlock();
+        nanosleep(&ms, NULL);
+        l.lock();
+    }
     bool &on = rt().peers[{current_device, peer}];
     if (on) return done(cudaErrorPeerAccessAlreadyEnabled);
     on = true;

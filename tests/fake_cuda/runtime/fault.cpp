@@ -19,7 +19,8 @@ static struct order {
     {"sticky", 0, 0, 0, 0},     {"slow", 0, 0, 0, 0},       {"late", 0, 0, 0, 0},
     {"cupti_drop", 0, 0, 0, 0}, {"wait", 0, 0, 0, 0},       {"engine", 0, 0, 0, 0},
     {"plan", 0, 0, 0, 0},       {"choice", 0, 0, 0, 0},     {"refuse", 0, 0, 0, 0},
-    {"lib_oom", 0, 0, 0, 0},    {"older", 0, 0, 0, 0},      {"channels_last", 0, 0, 0, 0}};
+    {"lib_oom", 0, 0, 0, 0},    {"older", 0, 0, 0, 0},      {"channels_last", 0, 0, 0, 0},
+    {"peer", 0, 0, 0, 0}};
 static char mode[32];
 static char waiting[256]; /* names between commas */
 static std::atomic<bool> backward;
@@ -56,7 +57,8 @@ void faults_read() {
         "GPUSH_FAKE_STICKY",     "GPUSH_FAKE_SLOW",       "GPUSH_FAKE_LATE",
         "GPUSH_FAKE_CUPTI_DROP", "GPUSH_FAKE_WAIT",       "GPUSH_FAKE_ENGINE",
         "GPUSH_FAKE_PLAN",       "GPUSH_FAKE_CHOICE",     "GPUSH_FAKE_REFUSE",
-        "GPUSH_FAKE_LIB_OOM",    "GPUSH_FAKE_OLDER",      "GPUSH_FAKE_CHANNELS_LAST"};
+        "GPUSH_FAKE_LIB_OOM",    "GPUSH_FAKE_OLDER",      "GPUSH_FAKE_CHANNELS_LAST",
+        "GPUSH_FAKE_PEER"};
     for (int i = 0; i < FAULTS; i++) {
         const char *v = getenv(names[i]);
         if (v && *v && !set(orders[i].name, strlen(orders[i].name), v))

@@ -51,7 +51,7 @@ struct moment { /* a point of a timeline */
 /* clang-format off */
 enum fault {
     F_OOM, F_PINNED_OOM, F_LAUNCH, F_STICKY, F_SLOW, F_LATE, F_CUPTI_DROP, F_WAIT, F_ENGINE,
-    F_PLAN, F_CHOICE, F_REFUSE, F_LIB_OOM, F_OLDER, F_LAST, FAULTS
+    F_PLAN, F_CHOICE, F_REFUSE, F_LIB_OOM, F_OLDER, F_LAST, F_PEER, FAULTS
 };
 /* clang-format on */
 

@@ -31,32 +31,21 @@ static bool of_none(const gp_pool *p, int64_t index, int64_t y, int64_t o) {
     return index == 0 && (rows.first >= rows.last || cols.first >= cols.last);
 }
 
-/* False where an index of row y is outside the plane. An empty window's gradient goes nowhere: it
- * becomes 0, for the first element. */
-static bool check(pool_grad_job *r, int64_t y, char *g, int64_t *at, int64_t n) {
-    int64_t most = r->p.in[1] * r->p.in[2];
-    for (int64_t o = 0; o < n; o++) {
-        if (at[o] >= 1 && at[o] <= most) continue;
-        if (!of_none(&r->p, at[o], y, o)) {
-            r->bad = at[o];
-            r->outside = true;
-            return false;
-        }
-        memset(g + o * r->size, 0, (size_t)r->size);
-        at[o] = 1;
-    }
-    return true;
-}
-
-/* Adds row y of g at the indices that forward returned; they come from the user, so they are
- * checked first. */
+/* Adds row y of g at the indices that forward returned, which come from the user: those outside the
+ * plane are an error. An empty window's gradient goes nowhere. */
 static void by_indices(pool_grad_job *r, int64_t plane, int64_t y, char *g, int64_t *at, void *to) {
-    int64_t n = r->p.out[2];
+    int64_t n = r->p.out[2], size = r->p.in[1] * r->p.in[2];
     gp_load_fn((gp_dtype)r->indices->dtype,
                GP_CT_i64)(at, gp_plane_at(&r->at, plane) + y * r->at.row, r->at.col, n);
-    if (!check(r, y, g, at, n)) return;
-    if (r->ct == GP_CT_f32) scatter_f32((const float *)g, at, n, to);
-    else scatter_f64((const double *)g, at, n, to);
+    for (int64_t o = 0; o < n; o++) {
+        const char *from = g + o * r->size;
+        o += r->ct == GP_CT_f32 ? scatter_f32((const float *)from, at + o, n - o, to, size)
+                                : scatter_f64((const double *)from, at + o, n - o, to, size);
+        if (o == n || of_none(&r->p, at[o], y, o)) continue;
+        r->bad = at[o];
+        r->outside = true;
+        return;
+    }
 }
 
 /* Distributes row y of g among the elements of its windows. */

@@ -473,6 +473,12 @@ t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^
 t.ok(tostring(timeit("return 1",
     { n = 3 })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3; measured%)$",
     "timeit's figures as text: the line")
+local there = timeit(function() return x + 1 end, { n = 2 })
+t.is({ there.device_runs, timeit("return 1", { n = 2 }).device_runs }, { 3, nil },
+    "the device's time is of runs of its own")
+t.ok(tostring(there):find("; device: median of 3 other runs)", 1, true), "timeit says so")
+t.ok(tostring(compare({ a = function() return x + 1 end, b = "return 1" }, { n = 2 }))
+    :find "; device: median of 3 other runs", "and so does compare")
 for text, lines in pairs { ["print(timeit('return 1', {n = 2}))"] = 1,
     ["timeit('return 1', {n = 2, print = true})"] = 1,
     ["local f = timeit('return 1', {n = 2})"] = 0,

@@ -38,7 +38,7 @@ typedef struct timing {
     bool print;                    /* print now; else the figures print as their text */
     bool uses_device, sim;         /* sim: it took part */
     char at_least[GP_BOUNDS_TEXT]; /* ops whose times are bounds */
-    int runs;
+    int runs, device_runs; /* device_runs: others, that gave the device's time; 0: the same */
     figures run[RUNS];
     figures median;
     double low, high; /* quartiles of time */
@@ -152,7 +152,10 @@ static void measure_devices(lua_State *L, gp_device *dev, timing *t, int n, bool
     count(counting, true);
     for (int turn = 0; turn < LEAST; turn++)
         for (int i = 0; i < n; i++)
-            if (t[i].uses_device) t[i].run[turn].device = run_once(L, dev, t[i].fn, t[i].n).device;
+            if (t[i].uses_device) {
+                t[i].run[turn].device = run_once(L, dev, t[i].fn, t[i].n).device;
+                t[i].device_runs = LEAST;
+            }
     count(counting, false);
 }
 
@@ -211,8 +214,8 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
 }
 
 /* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none
- * was used); n calls per run, runs; kind of the times; modelled: what says that the device is one;
- * at_least: the ops whose times are bounds, which nobody measured on that card. */
+ * was used); n calls per run, runs, device_runs; kind of the times; modelled: what says that the
+ * device is one; at_least: the ops whose times are bounds, which nobody measured on that card. */
 static void push_figures(lua_State *L, const timing *t) {
     char kind[GP_KIND_TEXT];
     lua_createtable(L, 0, 12);
@@ -236,6 +239,7 @@ static void push_figures(lua_State *L, const timing *t) {
     lua_setfield(L, -2, "n");
     lua_pushinteger(L, t->runs);
     lua_setfield(L, -2, "runs");
+    if (t->device_runs) lua_pushinteger(L, t->device_runs), lua_setfield(L, -2, "device_runs");
 }
 
 static char *spread_text(const timing *t, char *buf, size_t n) {
@@ -283,11 +287,15 @@ static void report(lua_State *L, bool now) {
     lua_pop(L, 1);
 }
 
-/* The kind of its times, and which of them are bounds. */
+static const char OTHERS[] = "; device: median of 3 other runs";
+_Static_assert(LEAST == 3, "OTHERS says so");
+
+/* The kind of its times, which of them are bounds, and whether the device's are of other runs. */
 static char *kind_text(const timing *t, char *buf, size_t n) {
     char kind[GP_KIND_TEXT];
-    snprintf(buf, n, "%s%s%s", gp_kind_now(t->sim, kind),
-             *t->at_least ? "; at least, as nobody measured " : "", t->at_least);
+    snprintf(buf, n, "%s%s%s%s", gp_kind_now(t->sim, kind),
+             *t->at_least ? "; at least, as nobody measured " : "", t->at_least,
+             t->device_runs ? OTHERS : "");
     return buf;
 }
 
@@ -318,9 +326,10 @@ static int by_time(const void *a, const void *b) {
  * are bounds. */
 static void add_kinds(luaL_Buffer *text, const timing *t, int n, int wide) {
     char name[MOST_NAME + 1], kind[GP_KIND_TEXT], first[GP_KIND_TEXT], line[GP_KIND_TEXT + 16];
-    bool differ = false;
+    bool differ = false, others = t[0].device_runs;
     gp_kind_now(t[0].sim, first);
-    for (int i = 1; i < n; i++) differ |= strcmp(gp_kind_now(t[i].sim, kind), first);
+    for (int i = 1; i < n; i++)
+        differ |= strcmp(gp_kind_now(t[i].sim, kind), first), others |= t[i].device_runs;
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%s", differ ? t[i].name : "times");
         gp_fit_shorten(name, wide);
@@ -328,6 +337,7 @@ static void add_kinds(luaL_Buffer *text, const timing *t, int n, int wide) {
         if (differ || !i)
             luaL_addchar(text, '\n'), luaL_addstring(text, name), luaL_addstring(text, line);
     }
+    if (others) luaL_addstring(text, OTHERS);
     for (int i = 0; i < n; i++) {
         if (!*t[i].at_least) continue;
         snprintf(name, sizeof name, "%s", t[i].name);

@@ -46,7 +46,8 @@ sim.cards (see sim.card)
     > sim.cards().t4.bandwidth --> 320000000000.0
 timeit (see compare, profile)
     How long a call takes, with the wait for devices: the median of several runs, host and device
-    time separately; .kind says whether it is measured, modelled or CPU-backed.
+    time separately; .kind says whether it is measured, modelled or CPU-backed. Counting a device's
+    time slows launches, so it comes from .device_runs other runs, but on a modelled card.
     options: n: number of calls; print: print the result at once; device: device to wait for
     waits: for each run, so that device time counts
     > timeit(function() return ones(2) + 1 end, {n = 1}).time > 0 --> true

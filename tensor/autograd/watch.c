@@ -88,18 +88,6 @@ static uint32_t note_of(const gp_call *c) {
     return gp_finite_note_id(&n);
 }
 
-static bool show_results(const gp_call *c) {
-    bool ok = true;
-    gp_watch.on = false;
-    for (int i = 0; ok && i < c->nout; i++) {
-        gp_tensor *t = c->out[i];
-        if (gp_is_float((gp_dtype)t->a.dtype) && t->a.numel && !known_to_move(c->op))
-            ok = gp_watch.see(c, t);
-    }
-    gp_watch.on = true;
-    return ok;
-}
-
 /* The first list that c has written; -1: none. An optimizer's parameters, or gradients that are
  * clipped. State in further ones, as Adam's, no other op reads: to look at it took 8 % of a step.
  */
@@ -107,6 +95,26 @@ static int written_list(const gp_call *c) {
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_LIST && c->arg[i].written) return i;
     return -1;
+}
+
+/* Whether c only moves elements, and does not convert them to integers or bool. */
+static bool only_moves(const gp_call *c) {
+    gp_family family = gp_op_family(c->op);
+    return family == GP_FAMILY_fill ||
+           (family == GP_FAMILY_layout && gp_is_float((gp_dtype)c->out[0]->a.dtype));
+}
+
+/* What is computed, compared or chosen, and what an optimizer writes. */
+static bool show_results(const gp_call *c) {
+    int list = written_list(c);
+    bool ok = true, shown = c->nout && !only_moves(c);
+    gp_watch.on = false;
+    for (int i = 0; ok && shown && i < c->nout; i++)
+        if (c->out[i]->a.numel) ok = gp_watch.see(c, c->out[i]);
+    for (int k = 0; ok && list >= 0 && k < c->arg[list].n; k++)
+        ok = gp_watch.see(c, c->arg[list].list[k]);
+    gp_watch.on = true;
+    return ok;
 }
 
 /* Adds t, number k of c's lists or -1, to what is checked; *note: that of c, once it has one. */

@@ -84,8 +84,47 @@ do -- NaN in both runs is equal, which the report says
     t.is(r.nans, 0, "none where there is none")
     t.ok(not tostring(r):find "NaN", "of which none is said")
 end
+do -- what compares or chooses: 1 + 2^-20 is 1 in bf16, 2.999 is 3
+    local function chosen(fn, ...)
+        local r = diverge(fn, f32 { ... }, { dtype = "bf16" })
+        local c = r.choice or {}
+        return { r.op, c.op, c.elements, c.all, c.element, c.first_value, c.second_value }, r
+    end
+    local near = 1 + 2 ^ -20
+    t.is((chosen(function(x) return (x:argmax()) end, 1, near)), { nil, "argmax", 1, 1, 1, 2, 1 },
+        "argmax, which computes no float")
+    t.is((chosen(function(x) return select(2, (x * 1):sort()) end, near, 1)),
+        { nil, "sort", 2, 2, 1, 2, 1 }, "the indices of sort")
+    t.is((chosen(function(x) return (x * 1):to "i64" end, 5, 2.999)), { nil, "copy", 1, 2, 2, 2, 3 },
+        "a conversion to integers")
+    local got, r = chosen(function(x) return g.where((x + 1):gt(2), 0.0, 1.0) end, near, 1)
+    t.is(got, { "where", "gt", 1, 2, 1, 1, 0 }, "where parts, as gt chose otherwise before")
+    t.ok(tostring(r):find "where at .* is the first to part .*; gt at .*diverge.lua:%d+ does not \z
+        give the same: 1 of 2 elements differs, element 1 is 1 and 0$", tostring(r))
+    got, r = chosen(function(x) return (x:gt(1):logical_not()) end, near, 3)
+    t.ok(tostring(r):find "^none of 2 results parts .*; gt at .*, nor does a later one$",
+        tostring(r))
+    t.is((chosen(function(x) return (x * 1):sort(), x:gt(2), x:argmax() end, 1, 3)),
+        { nil, nil, nil, nil, nil, nil, nil }, "the same choices")
+end
+do -- what an optimizer writes
+    local r = diverge(function(x)
+        local o = g.optim.SGD({ x }, { lr = 1 })
+        x:square():sum():backward()
+        o:step()
+    end, g.tensor({ 300.0 }, { dtype = "f32", requires_grad = true }), { dtype = "f64" })
+    local last = r.count
+    t.is({ r.op, r.before }, { nil, 0 }, "a step of SGD is the same in f64")
+    r = diverge(function(x)
+        local o = g.optim.SGD({ x }, { lr = x.dtype == "f64" and 2 or 1 })
+        x:square():sum():backward()
+        o:step()
+    end, g.tensor({ 300.0 }, { dtype = "f32", requires_grad = true }), { dtype = "f64" })
+    t.is({ r.count, r.op, r.first_value, r.second_value }, { last - 1, "sgd_step", -300, -900 },
+        "parameters after steps of other sizes part")
+end
 t.error(function() diverge(print, 3) end, "diverge: argument 'inputs'", "a number")
-t.error(function() diverge(print, {}) end, "diverge: fn computed nothing with floats", "print")
+t.error(function() diverge(print, {}) end, "diverge: fn computed nothing", "print")
 t.error(function() diverge(print, {}, { ulp = -1 }) end, "diverge: argument 'ulp'", "below 0")
 t.error(function() diverge(print, {}, { dtype = "i32" }) end, "diverge: argument 'dtype'", "i32")
 t.error(function() diverge(function(x) return x + net.first.weight end, f32 { 1 },

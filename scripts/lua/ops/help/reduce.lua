@@ -67,8 +67,9 @@ diverge | diverge(fn, {x, …}, {device =, dtype =, ulp = 16}) (see nan.watch, i
     distance between neighbouring numbers of the narrower dtype at the result's largest element.
     Tensors and modules are copied, both runs draw the same random numbers, and a backward in fn is
     compared, too. NaN in both runs counts as equal, and is said. Each result is kept until the end.
-    Compared is what ops compute, in floats: not what they compare, choose or move, as where, argmax
-    and sort do, so that fn's own result may differ more.
+    Results that are not of floats, of argmax, of gt, the indices of sort, are the same or not:
+    the first that are not are in the sentence and in .choice. What only moves elements is not
+    compared.
     waits: for the copies of tensors and results
     > return diverge(function(x) return (x + 0.5) - 256 end, tensor{256.0}, {dtype = "bf16"}).op
     --> sub

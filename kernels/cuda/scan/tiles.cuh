@@ -1,7 +1,7 @@
-/* Running sums, or products, that read each element once and write it once, where elements and results are of one
- * dtype D: tiles of long lines, which add what tiles before them publish; several short lines of a
- * warp; strips of adjacent lines, top to bottom. Sizes alone decide the order in which numbers are
- * added: results do not depend on the card, nor on which block comes first. */
+/* Running sums, or products, that read each element once and write it once, where elements and
+ * results are of one dtype D: tiles of long lines, which add what tiles before them publish; several
+ * short lines of a warp; strips of adjacent lines, top to bottom. Sizes alone decide the order in
+ * which numbers are added: results do not depend on the card, nor on which block comes first. */
 #ifndef GP_CUDA_SCAN_TILES_CUH
 #define GP_CUDA_SCAN_TILES_CUH
 
@@ -20,8 +20,8 @@ template <int D> struct gp_cells {
 template <class S, int D, class M> __device__ static inline typename S::Acc gp_cell_value(M m) {
     return S::of(gp_load_as<typename S::T>(&m, (gp_dtype)D), 0);
 }
-/* Adds m, element j of as many as a multiple of four, or of two of f64. Scaled products of narrow
- * elements are put right once in four. */
+/* Adds m, element j of a run whose length is a multiple of four, of f64 of two. Scaled products of
+ * narrow elements are put right once in four. */
 template <class S, int D, class M>
 __device__ static inline typename S::Acc gp_add_cell(typename S::Acc sum, M m, int j) {
     if constexpr (S::SCALED && D != GP_f64) {
@@ -117,8 +117,8 @@ constexpr int gp_tile_blocks(int w, size_t size, size_t sum) {
     return sum > 8 ? 3 : (w > 2 ? 5 : 6) - (size < 4);
 }
 
-/* A sum is published as words of 32 bits, each beside a mark that it is there: no fence has to order
- * their stores. */
+/* A sum is published as words of 32 bits, each beside a mark that it is there: no fence has to
+ * order their stores. */
 static const unsigned long long GP_THERE = 1ull << 32;
 
 typedef struct gp_tiles {

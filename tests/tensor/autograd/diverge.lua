@@ -95,8 +95,8 @@ do -- what compares or chooses: 1 + 2^-20 is 1 in bf16, 2.999 is 3
         "argmax, which computes no float")
     t.is((chosen(function(x) return select(2, (x * 1):sort()) end, near, 1)),
         { nil, "sort", 2, 2, 1, 2, 1 }, "the indices of sort")
-    t.is((chosen(function(x) return (x * 1):to "i64" end, 5, 2.999)), { nil, "copy", 1, 2, 2, 2, 3 },
-        "a conversion to integers")
+    t.is((chosen(function(x) return (x * 1):to "i64" end, 5, 2.999)),
+        { nil, "copy", 1, 2, 2, 2, 3 }, "a conversion to integers")
     local got, r = chosen(function(x) return g.where((x + 1):gt(2), 0.0, 1.0) end, near, 1)
     t.is(got, { "where", "gt", 1, 2, 1, 1, 0 }, "where parts, as gt chose otherwise before")
     t.ok(tostring(r):find "where at .* is the first to part .*; gt at .*diverge.lua:%d+ does not \z

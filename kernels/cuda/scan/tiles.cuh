@@ -1,7 +1,8 @@
 /* Running sums, or products, that read each element once and write it once, where elements and
- * results are of one dtype D: tiles of long lines, which add what tiles before them publish; several
- * short lines of a warp; strips of adjacent lines, top to bottom. Sizes alone decide the order in
- * which numbers are added: results do not depend on the card, nor on which block comes first. */
+ * results are of one dtype D: tiles of long lines, which add what tiles before them publish;
+ * several short lines of a warp; strips of adjacent lines, top to bottom. Sizes alone decide the
+ * order in which numbers are added: results do not depend on the card, nor on which block comes
+ * first. */
 #ifndef GP_CUDA_SCAN_TILES_CUH
 #define GP_CUDA_SCAN_TILES_CUH
 

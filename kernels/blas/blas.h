@@ -104,4 +104,15 @@ extern const gp_blas_table *gp_blas;
  * gp_blas asks first. False, with the loader's reason as the error, where it cannot be loaded. */
 bool gp_blas_open(void);
 
+/* The function of LAPACK, or CBLAS, for the type with suffix t: LAPACK(getrf) is sgetrf or dgetrf.
+ * For templates of kernels/common/floats.inc. */
+#define GP_LETTER_f32 s
+#define GP_LETTER_f64 d
+#define GP_LAPACK2(letter, name) gp_blas->letter##name##_
+#define GP_LAPACK1(letter, name) GP_LAPACK2(letter, name)
+#define LAPACK(name) GP_LAPACK1(GP_TYPED(GP_LETTER, t), name)
+#define GP_CBLAS2(letter, name) gp_blas->cblas_##letter##name
+#define GP_CBLAS1(letter, name) GP_CBLAS2(letter, name)
+#define CBLAS(name) GP_CBLAS1(GP_TYPED(GP_LETTER, t), name)
+
 #endif

@@ -1,8 +1,7 @@
-/* The arithmetic of optimizer steps on a run of n elements, for one compute type: optim.c, and
- * CUDA's, define T, t and RULE_FN (what a function is declared with) and include this once for
- * each. x[0] are parameters, x[1] gradients, the others state; absent ones are NULL. Sources:
- * torch.optim's documentation of each algorithm. */
-#define FN(name) GP_PASTE(name, t)
+/* The arithmetic of optimizer steps on a run of n elements, for one compute type: a
+ * template for kernels/common/floats.inc. RULE_FN is what a function is declared with. x[0] are
+ * parameters, x[1] gradients, the others state; absent ones are NULL. Sources: torch.optim's
+ * documentation of each algorithm. */
 
 /* The gradient of the loss plus that of the weight decay's penalty; steps go against it. */
 RULE_FN inline T FN(slope)(T g, T p, T sign, T decay) {
@@ -98,4 +97,3 @@ RULE_FN void FN(limit)(const void *ctx, T *const *x, int64_t n) {
                                                                : p[i] < -most ? -most
                                                                               : p[i];
 }
-#undef FN

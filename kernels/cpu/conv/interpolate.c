@@ -67,12 +67,8 @@ static int rows_of(const resize_job *r, int64_t z, int64_t y, int64_t row[4], do
 
 /* ---- rows ---- */
 
-#define T float
-#define t f32
-#include "kernels/cpu/conv/interpolate.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/conv/interpolate.inc"
+#define TEMPLATE "kernels/cpu/conv/interpolate.inc"
+#include "kernels/common/floats.inc"
 
 static void add_row(const resize_job *r, void *to, const void *row, double w, int64_t n) {
     if (r->ct == GP_CT_f32) add_f32(to, row, w, n);

@@ -17,12 +17,8 @@ typedef struct pool_grad_job {
 
 /* ---- one row of incoming gradients ---- */
 
-#define T float
-#define t f32
-#include "kernels/cpu/conv/pool_grad.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/conv/pool_grad.inc"
+#define TEMPLATE "kernels/cpu/conv/pool_grad.inc"
+#include "kernels/common/floats.inc"
 
 /* Whether an index, outside the plane, is that of output o in row y because its window is empty, as
  * dilation and ceil_mode may make it. */

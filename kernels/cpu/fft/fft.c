@@ -103,12 +103,8 @@ static void gather(const fft_job *r, const char *p, char *re, char *im, char *tm
 
 /* ---- real lines ---- */
 
-#define T float
-#define t f32
-#include "kernels/cpu/fft/lines.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/fft/lines.inc"
+#define TEMPLATE "kernels/cpu/fft/lines.inc"
+#include "kernels/common/floats.inc"
 
 /* irfft: converts half a spectrum into the inverse transform's input. */
 static void gather_half(const fft_job *r, const char *p, char *re, char *im, char *tmp) {

@@ -30,12 +30,8 @@
 #define SIN5B ((T)0.587785252292473129168705954639072769L)
 #define HALF ((T)0.707106781186547524400844362104849039L)
 
-#define T float
-#define t f32
-#include "kernels/cpu/fft/passes.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/fft/passes.inc"
+#define TEMPLATE "kernels/cpu/fft/passes.inc"
+#include "kernels/common/floats.inc"
 
 #define ROW(kind, t)                                                                               \
     {                                                                                              \

@@ -264,12 +264,8 @@ static bool stages(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b, gp_ff
     return true;
 }
 
-#define T float
-#define t f32
-#include "kernels/cpu/fft/times.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/fft/times.inc"
+#define TEMPLATE "kernels/cpu/fft/times.inc"
+#include "kernels/common/floats.inc"
 
 static void times(const gp_fft_plan *p, gp_fft_buffers *b, const char *table, int64_t length,
                   int64_t lanes) {

@@ -20,20 +20,10 @@ static int64_t symmetric_work(const gp_lapack *r) {
 }
 static int symmetric_integers(const gp_lapack *r) { return r->flag == 'V' ? 3 + 5 * r->n : 1; }
 
-#define T float
-#define t f32
-#define SYEVD gp_blas->ssyevd_
-#define SYTRD gp_blas->ssytrd_
-#define STEDC gp_blas->sstedc_
-#define TINY 1e-30f
-#include "kernels/cpu/linalg/eigen_symmetric.inc"
-#define T double
-#define t f64
-#define SYEVD gp_blas->dsyevd_
-#define SYTRD gp_blas->dsytrd_
-#define STEDC gp_blas->dstedc_
-#define TINY 1e-290
-#include "kernels/cpu/linalg/eigen_symmetric.inc"
+#define TINY_f32 1e-30f
+#define TINY_f64 1e-290
+#define TEMPLATE "kernels/cpu/linalg/eigen_symmetric.inc"
+#include "kernels/common/floats.inc"
 
 static bool too_large(const gp_lapack *r, int64_t work) {
     return work > INT32_MAX &&
@@ -57,14 +47,8 @@ bool CPU(linalg_eigvalsh)(const gp_call *c) { return CPU(linalg_eigh)(c); }
 
 /* ---- any square matrix ---- */
 
-#define T float
-#define t f32
-#define GEEV gp_blas->sgeev_
-#include "kernels/cpu/linalg/eigen_general.inc"
-#define T double
-#define t f64
-#define GEEV gp_blas->dgeev_
-#include "kernels/cpu/linalg/eigen_general.inc"
+#define TEMPLATE "kernels/cpu/linalg/eigen_general.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(linalg_eig)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);

@@ -15,16 +15,8 @@
  * from which columns are divided among threads. */
 enum { QR_LEAST = 96, QR_ALONE = 1 << 22 };
 
-#define T float
-#define t f32
-#define GEQRF gp_blas->sgeqrf_
-#define ORGQR gp_blas->sorgqr_
-#include "kernels/cpu/linalg/factorize_qr.inc"
-#define T double
-#define t f64
-#define GEQRF gp_blas->dgeqrf_
-#define ORGQR gp_blas->dorgqr_
-#include "kernels/cpu/linalg/factorize_qr.inc"
+#define TEMPLATE "kernels/cpu/linalg/factorize_qr.inc"
+#include "kernels/common/floats.inc"
 
 /* Without columns Q is the identity, or empty. */
 static bool empty_qr(const gp_lapack *r) {
@@ -53,14 +45,8 @@ bool CPU(linalg_qr)(const gp_call *c) {
 
 /* ---- Cholesky ---- */
 
-#define T float
-#define t f32
-#define POTRF gp_blas->spotrf_
-#include "kernels/cpu/linalg/factorize_cholesky.inc"
-#define T double
-#define t f64
-#define POTRF gp_blas->dpotrf_
-#include "kernels/cpu/linalg/factorize_cholesky.inc"
+#define TEMPLATE "kernels/cpu/linalg/factorize_cholesky.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(linalg_cholesky)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
@@ -75,14 +61,8 @@ bool CPU(linalg_cholesky_ex)(const gp_call *c) { return CPU(linalg_cholesky)(c);
 
 /* ---- LU ---- */
 
-#define T float
-#define t f32
-#define GETRF gp_blas->sgetrf_
-#include "kernels/cpu/linalg/factorize_lu.inc"
-#define T double
-#define t f64
-#define GETRF gp_blas->dgetrf_
-#include "kernels/cpu/linalg/factorize_lu.inc"
+#define TEMPLATE "kernels/cpu/linalg/factorize_lu.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(linalg_lu_factor)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);

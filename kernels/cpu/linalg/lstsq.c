@@ -10,24 +10,10 @@ typedef struct parts {
     int iwork;             /* integers */
 } parts;
 
-#define T float
-#define t f32
-#define GEMM gp_blas->cblas_sgemm
-#define GELS gp_blas->sgels_
-#define GELSY gp_blas->sgelsy_
-#define GELSD gp_blas->sgelsd_
-#define GELSS gp_blas->sgelss_
-#define EPS FLT_EPSILON
-#include "kernels/cpu/linalg/lstsq.inc"
-#define T double
-#define t f64
-#define GEMM gp_blas->cblas_dgemm
-#define GELS gp_blas->dgels_
-#define GELSY gp_blas->dgelsy_
-#define GELSD gp_blas->dgelsd_
-#define GELSS gp_blas->dgelss_
-#define EPS DBL_EPSILON
-#include "kernels/cpu/linalg/lstsq.inc"
+#define EPS_f32 FLT_EPSILON
+#define EPS_f64 DBL_EPSILON
+#define TEMPLATE "kernels/cpu/linalg/lstsq.inc"
+#include "kernels/common/floats.inc"
 
 static void clear(const gp_array *x) {
     memset(x->data, 0, (size_t)x->numel * gp_dtype_size((gp_dtype)x->dtype));

@@ -29,16 +29,8 @@ static int64_t inv_bytes(const gp_lapack *r) {
     return r->n * (width * r->a.size + (int64_t)sizeof(int));
 }
 
-#define T float
-#define t f32
-#define GETRF gp_blas->sgetrf_
-#define GETRI gp_blas->sgetri_
-#include "kernels/cpu/linalg/inverse_det.inc"
-#define T double
-#define t f64
-#define GETRF gp_blas->dgetrf_
-#define GETRI gp_blas->dgetri_
-#include "kernels/cpu/linalg/inverse_det.inc"
+#define TEMPLATE "kernels/cpu/linalg/inverse_det.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(linalg_inv)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
@@ -63,20 +55,8 @@ bool CPU(linalg_slogdet)(const gp_call *c) { return CPU(linalg_det)(c); }
 
 /* ---- equations ---- */
 
-#define T float
-#define t f32
-#define GETRF gp_blas->sgetrf_
-#define GETRS gp_blas->sgetrs_
-#define TRSV gp_blas->cblas_strsv
-#define TRSM gp_blas->cblas_strsm
-#include "kernels/cpu/linalg/solve.inc"
-#define T double
-#define t f64
-#define GETRF gp_blas->dgetrf_
-#define GETRS gp_blas->dgetrs_
-#define TRSV gp_blas->cblas_dtrsv
-#define TRSM gp_blas->cblas_dtrsm
-#include "kernels/cpu/linalg/solve.inc"
+#define TEMPLATE "kernels/cpu/linalg/solve.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(linalg_solve)(const gp_call *c) {
     gp_lapack r = gp_lapack_equations(c, true);
@@ -90,14 +70,8 @@ bool CPU(linalg_solve)(const gp_call *c) {
     return gp_lapack_run(&r);
 }
 
-#define T float
-#define t f32
-#define TRSM gp_blas->cblas_strsm
-#include "kernels/cpu/linalg/solve_triangular.inc"
-#define T double
-#define t f64
-#define TRSM gp_blas->cblas_dtrsm
-#include "kernels/cpu/linalg/solve_triangular.inc"
+#define TEMPLATE "kernels/cpu/linalg/solve_triangular.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(linalg_solve_triangular)(const gp_call *c) {
     gp_lapack r = gp_lapack_equations(c, false);

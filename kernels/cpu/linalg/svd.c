@@ -27,16 +27,12 @@ typedef struct svd_job {
     _Atomic int trouble;
 } svd_job;
 
-#define T float
-#define t f32
-#define MOST FLT_MAX
-#define MAGNITUDE fabsf
-#include "kernels/cpu/linalg/svd_gather.inc"
-#define T double
-#define t f64
-#define MOST DBL_MAX
-#define MAGNITUDE fabs
-#include "kernels/cpu/linalg/svd_gather.inc"
+#define MOST_f32 FLT_MAX
+#define MOST_f64 DBL_MAX
+#define MAGNITUDE_f32 fabsf
+#define MAGNITUDE_f64 fabs
+#define TEMPLATE "kernels/cpu/linalg/svd_gather.inc"
+#include "kernels/common/floats.inc"
 
 static const char *matrix_at(const svd_job *r, int64_t i) {
     const gp_array *x = r->x;
@@ -52,22 +48,12 @@ static int64_t quick_work(const svd_job *r) {
            (int64_t)BLOCK * (r->cols + BLOCK + 1) + 5 * padded(r->k);
 }
 
-#define T float
-#define t f32
-#define GESDD gp_blas->sgesdd_
-#define BDSDC gp_blas->sbdsdc_
-#define ORMBR gp_blas->sormbr_
-#define TINY 1e-9f
-#define HUGE 1e9f
-#include "kernels/cpu/linalg/svd.inc"
-#define T double
-#define t f64
-#define GESDD gp_blas->dgesdd_
-#define BDSDC gp_blas->dbdsdc_
-#define ORMBR gp_blas->dormbr_
-#define TINY 1e-90
-#define HUGE 1e90
-#include "kernels/cpu/linalg/svd.inc"
+#define TINY_f32 1e-9f
+#define TINY_f64 1e-90
+#define HUGE_f32 1e9f
+#define HUGE_f64 1e90
+#define TEMPLATE "kernels/cpu/linalg/svd.inc"
+#include "kernels/common/floats.inc"
 
 static void some(void *ctx, int64_t begin, int64_t end) {
     svd_job *r = ctx;

@@ -13,12 +13,8 @@
  * from which pixels with contiguous classes have their own loop. */
 enum { MOST = 512, LEAST = 16, TILE_BYTES = 20480, ROW_CLASSES = 48 };
 
-#define T float
-#define t f32
-#include "kernels/cpu/loss/cross_entropy_tiles.h"
-#define T double
-#define t f64
-#include "kernels/cpu/loss/cross_entropy_tiles.h"
+#define TEMPLATE "kernels/cpu/loss/cross_entropy_tiles.h"
+#include "kernels/common/floats.inc"
 
 typedef struct loss_job {
     gp_pixel_tiles px; /* x, target, then g and the gradient, or the losses */
@@ -78,12 +74,8 @@ static const char *fetch(const loss_job *r, gp_load load, char *buf, const char 
     return buf;
 }
 
-#define T float
-#define t f32
-#include "kernels/cpu/loss/cross_entropy.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/loss/cross_entropy.inc"
+#define TEMPLATE "kernels/cpu/loss/cross_entropy.inc"
+#include "kernels/common/floats.inc"
 
 /* Reads tile u: its logits, and its labels or probabilities. */
 static void open_tile(loss_job *r, tile *k, int64_t u) {

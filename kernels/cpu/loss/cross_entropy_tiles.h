@@ -1,6 +1,5 @@
-/* The arithmetic of cross_entropy on a tile of pixels, for one compute type: cross_entropy.c
- * defines T and t and includes this once for each. */
-#define FN(name) GP_PASTE(name, t)
+/* The arithmetic of cross_entropy on a tile of pixels, for one compute type: a template for
+ * kernels/common/floats.inc. */
 
 /* exp leaves the memory idle: meanwhile this prefetches w logits of the next tile, which usually
  * begins where this one ends. */
@@ -130,7 +129,3 @@ static void FN(soft_gradient)(int64_t n, int64_t w, const T *y, int64_t ys, cons
             e[c * w + j] = a[j] * e[c * w + j] - b[j] * wc * (y[c * ys + j] * share + spread);
     }
 }
-
-#undef FN
-#undef T
-#undef t

@@ -37,18 +37,8 @@ typedef struct product {
 
 /* ---- plain loops ---- */
 
-#define T float
-#define t f32
-#include "kernels/cpu/matmul/plain.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/matmul/plain.inc"
-#define T int32_t
-#define t i32
-#include "kernels/cpu/matmul/plain.inc"
-#define T int64_t
-#define t i64
-#include "kernels/cpu/matmul/plain.inc"
+#define TEMPLATE "kernels/cpu/matmul/plain.inc"
+#include "kernels/common/numbers.inc"
 
 static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ld) {
     switch (ct) {
@@ -242,22 +232,12 @@ static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
 
 static double float_of(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 static int64_t int_of(const gp_value *v) { return v->i; }
-#define T float
-#define t f32
-#define VALUE float_of
-#include "kernels/cpu/matmul/add.inc"
-#define T double
-#define t f64
-#define VALUE float_of
-#include "kernels/cpu/matmul/add.inc"
-#define T int32_t
-#define t i32
-#define VALUE int_of
-#include "kernels/cpu/matmul/add.inc"
-#define T int64_t
-#define t i64
-#define VALUE int_of
-#include "kernels/cpu/matmul/add.inc"
+#define VALUE_f32 float_of
+#define VALUE_f64 float_of
+#define VALUE_i32 int_of
+#define VALUE_i64 int_of
+#define TEMPLATE "kernels/cpu/matmul/add.inc"
+#include "kernels/common/numbers.inc"
 
 static void add_rows(void *ctx, int64_t begin, int64_t end) {
     const sum *s = ctx;

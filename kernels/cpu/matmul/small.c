@@ -10,12 +10,8 @@
 /* Most rows and vectors of a tile. */
 enum { ROWS = GP_VB == 64 ? 8 : 6, WIDE = GP_VB == 64 ? 4 : 2 };
 
-#define T float
-#define t f32
-#include "kernels/cpu/matmul/small.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/matmul/small.inc"
+#define TEMPLATE "kernels/cpu/matmul/small.inc"
+#include "kernels/common/floats.inc"
 
 /* Up to what size and of which columns tiles are faster than the libraries: measured on Zen 4 and 5
  * with AVX-512, on Zen 3 without. */

@@ -35,12 +35,8 @@ typedef struct batch_norm_job {
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } batch_norm_job;
 
-#define T float
-#define t f32
-#include "kernels/cpu/norm/batch_norm.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/norm/batch_norm.inc"
+#define TEMPLATE "kernels/cpu/norm/batch_norm.inc"
+#include "kernels/common/floats.inc"
 
 /* Combines two. Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
  * computing sample variances", 1979. */
@@ -147,12 +143,8 @@ static void gather_stripes(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-#define T float
-#define t f32
-#include "kernels/cpu/norm/batch_norm_stripe.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/norm/batch_norm_stripe.inc"
+#define TEMPLATE "kernels/cpu/norm/batch_norm_stripe.inc"
+#include "kernels/common/floats.inc"
 
 static void normalise_stripes(void *ctx, int64_t begin, int64_t end) {
     batch_norm_job *r = ctx;

@@ -16,12 +16,8 @@ typedef struct layer_norm_job {
     _Atomic bool no_memory;
 } layer_norm_job;
 
-#define T float
-#define t f32
-#include "kernels/cpu/norm/layer_norm.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/norm/layer_norm.inc"
+#define TEMPLATE "kernels/cpu/norm/layer_norm.inc"
+#include "kernels/common/floats.inc"
 
 /* Rows [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {

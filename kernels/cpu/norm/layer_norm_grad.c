@@ -62,12 +62,8 @@ static void measure_f64(const double *x, const gp_norm *k, moments *m) {
     m->scale = 1 / sqrt((var < 0 ? 0 : var) + k->eps);
 }
 
-#define T float
-#define t f32
-#include "kernels/cpu/norm/layer_norm_grad.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/norm/layer_norm_grad.inc"
+#define TEMPLATE "kernels/cpu/norm/layer_norm_grad.inc"
+#include "kernels/common/floats.inc"
 
 /* ---- the gradient of x ---- */
 

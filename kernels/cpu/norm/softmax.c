@@ -38,12 +38,8 @@ typedef struct tile {
     bool take_log;
 } tile;
 
-#define T float
-#define t f32
-#include "kernels/cpu/norm/softmax.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/norm/softmax.inc"
+#define TEMPLATE "kernels/cpu/norm/softmax.inc"
+#include "kernels/common/floats.inc"
 
 /* A line whose elements are contiguous, or gathered into buf: n of compute type. */
 static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {

@@ -17,12 +17,8 @@ typedef struct softmax_grad_job {
     _Atomic bool no_memory;
 } softmax_grad_job;
 
-#define T float
-#define t f32
-#include "kernels/cpu/norm/softmax_grad.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/norm/softmax_grad.inc"
+#define TEMPLATE "kernels/cpu/norm/softmax_grad.inc"
+#include "kernels/common/floats.inc"
 
 /* n x w elements, converted to f64: buf holds as many of g, then of y. */
 static void converted(const softmax_grad_job *r, int64_t at, int64_t w, double *buf) {

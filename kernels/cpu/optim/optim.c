@@ -12,16 +12,8 @@
 enum { PART = GP_GRAIN / 2, LISTS = ROUNDED + 1, BLOCK = 512 };
 
 #define RULE_FN static
-#define T float
-#define t f32
-#include "kernels/common/optim_rules.h"
-#undef T
-#undef t
-#define T double
-#define t f64
-#include "kernels/common/optim_rules.h"
-#undef T
-#undef t
+#define TEMPLATE "kernels/common/optim_rules.h"
+#include "kernels/common/floats.inc"
 
 /* Updates n elements: x has a pointer for each list. */
 typedef struct rule {

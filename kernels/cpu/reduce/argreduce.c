@@ -28,18 +28,8 @@ typedef struct search {
     char *part_best;
 } search;
 
-#define T float
-#define t f32
-#include "kernels/cpu/reduce/argreduce_pair.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/reduce/argreduce_pair.inc"
-#define T int32_t
-#define t i32
-#include "kernels/cpu/reduce/argreduce_pair.inc"
-#define T int64_t
-#define t i64
-#include "kernels/cpu/reduce/argreduce_pair.inc"
+#define TEMPLATE "kernels/cpu/reduce/argreduce_pair.inc"
+#include "kernels/common/numbers.inc"
 #define ROW(name, t)                                                                               \
     { scan_##name##_##t, column_##name##_##t }
 static const comparer comparers[2][GP_CTYPES] = {

@@ -39,18 +39,8 @@ static inline int64_t cut_i64(double v) {
     if ((half) < W)                                                                                \
         _Pragma("omp simd") for (int j = 0; j < (half); j++) all[r][j] =                           \
             step(all[r][j], all[r][j + (half)]);
-#define T float
-#define t f32
-#include "kernels/cpu/reduce/formulas.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/reduce/formulas.inc"
-#define T int32_t
-#define t i32
-#include "kernels/cpu/reduce/formulas.inc"
-#define T int64_t
-#define t i64
-#include "kernels/cpu/reduce/formulas.inc"
+#define TEMPLATE "kernels/cpu/reduce/formulas.inc"
+#include "kernels/common/numbers.inc"
 
 /* clang-format off */
 /* A row's formulas, and the reduction of one type by them. */

@@ -97,12 +97,8 @@ static void finish_mean(void *acc, double count, int64_t n, double p) {
     double *a = acc;
     for (int64_t i = 0; i < n; i++) a[i] /= a[n + i];
 }
-#define T float
-#define t f32
-#include "kernels/cpu/reduce/nanmean.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/reduce/nanmean.inc"
+#define TEMPLATE "kernels/cpu/reduce/nanmean.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(nanmean)(const gp_call *c) {
     static const gp_reducer reds[] = {{GP_CT_f32, GP_CT_f64, 2, start_zero2, fold_mean_f32,
@@ -114,12 +110,8 @@ bool CPU(nanmean)(const gp_call *c) {
 
 /* ---- logsumexp: the largest element m, and the sum of exp(x - m) ---- */
 
-#define T float
-#define t f32
-#include "kernels/cpu/reduce/logsumexp.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/reduce/logsumexp.inc"
+#define TEMPLATE "kernels/cpu/reduce/logsumexp.inc"
+#include "kernels/common/floats.inc"
 
 bool CPU(logsumexp)(const gp_call *c) {
     static const gp_reducer reds[] = {{GP_CT_f32, GP_CT_f32, 2, start_log_f32, fold_log_f32,
@@ -133,26 +125,16 @@ bool CPU(logsumexp)(const gp_call *c) {
 
 #define TAKE_MIN(v, a) ((v) < (a) || (v) != (v) ? (v) : (a))
 #define TAKE_MAX(v, a) ((v) > (a) || (v) != (v) ? (v) : (a))
-#define T float
-#define t f32
-#define LOWEST -INFINITY
-#define HIGHEST INFINITY
-#include "kernels/cpu/reduce/aminmax.inc"
-#define T double
-#define t f64
-#define LOWEST -INFINITY
-#define HIGHEST INFINITY
-#include "kernels/cpu/reduce/aminmax.inc"
-#define T int32_t
-#define t i32
-#define LOWEST INT32_MIN
-#define HIGHEST INT32_MAX
-#include "kernels/cpu/reduce/aminmax.inc"
-#define T int64_t
-#define t i64
-#define LOWEST INT64_MIN
-#define HIGHEST INT64_MAX
-#include "kernels/cpu/reduce/aminmax.inc"
+#define LOWEST_f32 -INFINITY
+#define LOWEST_f64 -INFINITY
+#define LOWEST_i32 INT32_MIN
+#define LOWEST_i64 INT64_MIN
+#define HIGHEST_f32 INFINITY
+#define HIGHEST_f64 INFINITY
+#define HIGHEST_i32 INT32_MAX
+#define HIGHEST_i64 INT64_MAX
+#define TEMPLATE "kernels/cpu/reduce/aminmax.inc"
+#include "kernels/common/numbers.inc"
 static void finish_both(void *acc, double count, int64_t n, double p) {}
 
 #define BOTH(t)                                                                                    \

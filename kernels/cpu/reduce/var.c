@@ -34,12 +34,8 @@ static void join(void *acc, const void *more, int64_t n) {
     }
 }
 
-#define T float
-#define t f32
-#include "kernels/cpu/reduce/var.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/reduce/var.inc"
+#define TEMPLATE "kernels/cpu/reduce/var.inc"
+#include "kernels/common/floats.inc"
 
 /* p: the correction. Rounding must not leave a negative sum of squares; NaN stays. */
 static void finish_var(void *acc, double count, int64_t n, double p) {

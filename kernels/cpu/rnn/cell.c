@@ -9,12 +9,8 @@
 
 /* Units are processed one vector at a time, in local arrays: the compiler then calls the vector exp
  * and tanh on whole registers, and the last units need no separate loop. */
-#define T float
-#define t f32
-#include "kernels/cpu/rnn/cell_forward.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/rnn/cell_forward.inc"
+#define TEMPLATE "kernels/cpu/rnn/cell_forward.inc"
+#include "kernels/common/floats.inc"
 
 void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r) {
     typedef void (*cell_fn)(const gp_cell_rows *, int64_t, int64_t, int64_t);
@@ -37,12 +33,8 @@ void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r) {
     T *dh = (T *)g->dh + row * n;                                                                  \
     (void)y, (void)prev;
 
-#define T float
-#define t f32
-#include "kernels/cpu/rnn/cell_backward.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/rnn/cell_backward.inc"
+#define TEMPLATE "kernels/cpu/rnn/cell_backward.inc"
+#include "kernels/common/floats.inc"
 
 void gp_cell_backward(gp_cell cell, gp_ctype ct, const gp_cell_grads *g) {
     typedef void (*back_fn)(const gp_cell_grads *, int64_t);

@@ -358,12 +358,8 @@ typedef struct dropping {
     int64_t offset;
 } dropping;
 
-#define T float
-#define t f32
-#include "kernels/cpu/rnn/dropout.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/rnn/dropout.inc"
+#define TEMPLATE "kernels/cpu/rnn/dropout.inc"
+#include "kernels/common/floats.inc"
 
 static void drop_out(rnn_job *n, int layer) {
     int64_t plane = gp_rnn_plane(&n->r);

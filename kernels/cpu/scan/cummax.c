@@ -20,18 +20,8 @@ typedef struct scan_job {
     scanner s;
 } scan_job;
 
-#define T float
-#define t f32
-#include "kernels/cpu/scan/cummax_pair.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/scan/cummax_pair.inc"
-#define T int32_t
-#define t i32
-#include "kernels/cpu/scan/cummax_pair.inc"
-#define T int64_t
-#define t i64
-#include "kernels/cpu/scan/cummax_pair.inc"
+#define TEMPLATE "kernels/cpu/scan/cummax_pair.inc"
+#include "kernels/common/numbers.inc"
 #define ONE(nm, t)                                                                                 \
     { line_##nm##_##t, row_##nm##_##t }
 static const scanner scanners[2][GP_CTYPES] = {

@@ -28,13 +28,17 @@ cublasHandle_t gp_cublas_handle(const gp_call *c);
 bool gp_cusolver_ok(const gp_call *c, int status, const char *what);
 bool gp_cublas_ok(const gp_call *c, int status, const char *what);
 
-/* Calls the function of cuSOLVER or cuBLAS for the type with letter P, S or D; false with a message
- * when it fails. For files that are included once for each type. */
-#define GP_SOLVE(c, P, name, ...) GP_SOLVE_(c, P, name, __VA_ARGS__)
-#define GP_SOLVE_(c, P, name, ...)                                                                 \
-    gp_cusolver_ok(c, gp_solve.cusolverDn##P##name(__VA_ARGS__), "cusolverDn" #P #name)
-#define GP_BLAS(c, P, name, ...) GP_BLAS_(c, P, name, __VA_ARGS__)
-#define GP_BLAS_(c, P, name, ...)                                                                  \
-    gp_cublas_ok(c, gp_blas.cublas##P##name(__VA_ARGS__), "cublas" #P #name)
+/* Calls the function of cuSOLVER or cuBLAS for the type with suffix t, whose letter is S or D;
+ * false with a message when it fails. For templates of kernels/common/floats.inc. */
+#define GP_LETTER_f32 S
+#define GP_LETTER_f64 D
+#define GP_SOLVE(c, name, ...) GP_SOLVE_(c, GP_TYPED(GP_LETTER, t), name, __VA_ARGS__)
+#define GP_SOLVE_(c, letter, name, ...) GP_SOLVE2(c, letter, name, __VA_ARGS__)
+#define GP_SOLVE2(c, letter, name, ...)                                                            \
+    gp_cusolver_ok(c, gp_solve.cusolverDn##letter##name(__VA_ARGS__), "cusolverDn" #letter #name)
+#define GP_BLAS(c, name, ...) GP_BLAS_(c, GP_TYPED(GP_LETTER, t), name, __VA_ARGS__)
+#define GP_BLAS_(c, letter, name, ...) GP_BLAS2(c, letter, name, __VA_ARGS__)
+#define GP_BLAS2(c, letter, name, ...)                                                             \
+    gp_cublas_ok(c, gp_blas.cublas##letter##name(__VA_ARGS__), "cublas" #letter #name)
 
 #endif

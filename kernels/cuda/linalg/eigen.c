@@ -6,15 +6,8 @@
 
 /* ---- symmetric ---- */
 
-#define T float
-#define t f32
-#define P S
-#include "kernels/cuda/linalg/eigen_symmetric.inc"
-
-#define T double
-#define t f64
-#define P D
-#include "kernels/cuda/linalg/eigen_symmetric.inc"
+#define TEMPLATE "kernels/cuda/linalg/eigen_symmetric.inc"
+#include "kernels/common/floats.inc"
 
 /* Parameters of cuSOLVER's functions for any dtype; NULL with a message. */
 static cusolverDnParams_t any_params(const gp_call *c) {

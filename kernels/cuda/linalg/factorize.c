@@ -7,15 +7,8 @@
  * which our own kernel forms Q. Source of QR's: PyTorch's choice between the libraries. */
 enum { BATCHED = 512, BATCHED_QR = 256, OWN_Q = 64 };
 
-#define T float
-#define t f32
-#define P S
-#include "kernels/cuda/linalg/factorize.inc"
-
-#define T double
-#define t f64
-#define P D
-#include "kernels/cuda/linalg/factorize.inc"
+#define TEMPLATE "kernels/cuda/linalg/factorize.inc"
+#include "kernels/common/floats.inc"
 
 /* ---- QR ---- */
 

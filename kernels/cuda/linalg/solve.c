@@ -4,15 +4,8 @@
 
 enum { BATCHED = 512 };
 
-#define T float
-#define t f32
-#define P S
-#include "kernels/cuda/linalg/solve.inc"
-
-#define T double
-#define t f64
-#define P D
-#include "kernels/cuda/linalg/solve.inc"
+#define TEMPLATE "kernels/cuda/linalg/solve.inc"
+#include "kernels/common/floats.inc"
 
 /* ---- inverse and determinant of A, from those of M' = A ---- */
 

@@ -15,15 +15,8 @@ typedef struct svd_job {
     void *a, *u, *v;
 } svd_job;
 
-#define T float
-#define t f32
-#define P S
-#include "kernels/cuda/linalg/svd.inc"
-
-#define T double
-#define t f64
-#define P D
-#include "kernels/cuda/linalg/svd.inc"
+#define TEMPLATE "kernels/cuda/linalg/svd.inc"
+#include "kernels/common/floats.inc"
 
 static bool decompose_by(svd_job *l, gp_svd_driver driver) {
     static gesvdjInfo_t params; /* shared by all calls */

@@ -7,19 +7,9 @@
 #define STEP_FN __host__ __device__ static inline
 #include "kernels/common/optim_step.h"
 
-#define GP_PASTE2(a, b) a##_##b
-#define GP_PASTE(a, b) GP_PASTE2(a, b)
 #define RULE_FN __device__ static
-#define T float
-#define t f32
-#include "kernels/common/optim_rules.h"
-#undef T
-#undef t
-#define T double
-#define t f64
-#include "kernels/common/optim_rules.h"
-#undef T
-#undef t
+#define TEMPLATE "kernels/common/optim_rules.h"
+#include "kernels/common/floats.inc"
 
 enum { LISTS = ROUNDED + 1, TENSORS = 48, CHUNK = 4096 };
 

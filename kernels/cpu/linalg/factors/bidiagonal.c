@@ -31,9 +31,5 @@ VECTOR(double, f64)
 REFLECT(float, f32, sqrtf, copysignf)
 REFLECT(double, f64, sqrt, copysign)
 
-#define T float
-#define t f32
-#include "kernels/cpu/linalg/factors/bidiagonal.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/linalg/factors/bidiagonal.inc"
+#define TEMPLATE "kernels/cpu/linalg/factors/bidiagonal.inc"
+#include "kernels/common/floats.inc"

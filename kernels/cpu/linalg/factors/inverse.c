@@ -6,9 +6,5 @@
 #include "kernels/cpu/linalg/factors/inverse.h"
 
 #define ALWAYS __attribute__((always_inline)) static inline
-#define T float
-#define t f32
-#include "kernels/cpu/linalg/factors/inverse.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/linalg/factors/inverse.inc"
+#define TEMPLATE "kernels/cpu/linalg/factors/inverse.inc"
+#include "kernels/common/floats.inc"

@@ -53,31 +53,17 @@ SWAP(double, f64)
 
 /* ---- the panel, by columns ---- */
 
-#define T float
-#define t f32
-#define TINY FLT_MIN
-#include "kernels/cpu/linalg/factors/lu_panel.inc"
-#define T double
-#define t f64
-#define TINY DBL_MIN
-#include "kernels/cpu/linalg/factors/lu_panel.inc"
+#define TINY_f32 FLT_MIN
+#define TINY_f64 DBL_MIN
+#define TEMPLATE "kernels/cpu/linalg/factors/lu_panel.inc"
+#include "kernels/common/floats.inc"
 
 /* ---- the rows ---- */
 
-#define T float
-#define t f32
-#include "kernels/cpu/linalg/factors/lu.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/linalg/factors/lu.inc"
+#define TEMPLATE "kernels/cpu/linalg/factors/lu.inc"
+#include "kernels/common/floats.inc"
 
 /* ---- equations ---- */
 
-#define T float
-#define t f32
-#define TRSV gp_blas->cblas_strsv
-#include "kernels/cpu/linalg/factors/lu_solve.inc"
-#define T double
-#define t f64
-#define TRSV gp_blas->cblas_dtrsv
-#include "kernels/cpu/linalg/factors/lu_solve.inc"
+#define TEMPLATE "kernels/cpu/linalg/factors/lu_solve.inc"
+#include "kernels/common/floats.inc"

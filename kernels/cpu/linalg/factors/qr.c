@@ -27,11 +27,7 @@ typedef struct block {
 } block;
 
 /* SAFE: lengths from which on a column keeps full precision. */
-#define T float
-#define t f32
-#define SAFE 0x1p-100
-#include "kernels/cpu/linalg/factors/qr.inc"
-#define T double
-#define t f64
-#define SAFE 0x1p-960
-#include "kernels/cpu/linalg/factors/qr.inc"
+#define SAFE_f32 0x1p-100
+#define SAFE_f64 0x1p-960
+#define TEMPLATE "kernels/cpu/linalg/factors/qr.inc"
+#include "kernels/common/floats.inc"

@@ -20,9 +20,5 @@ typedef struct reflections {
     int n, blocks, piece; /* piece: rows of z that are processed together */
 } reflections;
 
-#define T float
-#define t f32
-#include "kernels/cpu/linalg/factors/reflectors.inc"
-#define T double
-#define t f64
-#include "kernels/cpu/linalg/factors/reflectors.inc"
+#define TEMPLATE "kernels/cpu/linalg/factors/reflectors.inc"
+#include "kernels/common/floats.inc"

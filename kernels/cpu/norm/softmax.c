@@ -47,13 +47,8 @@ static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     void *to = r->out_direct && !r->stream ? out : buf;
     size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
     if (!r->x_direct) r->load(buf, x, r->xs, r->n), from = buf;
-    bool later = r->stream && !r->take_log && r->ct == GP_CT_f32;
-    double factor = 1;
-    (r->ct == GP_CT_f32 ? row_f32 : row_f64)(from, to, r->n, r->take_log, later ? &factor : NULL);
+    (r->ct == GP_CT_f32 ? row_f32 : row_f64)(from, to, r->n, r->take_log);
     if (!r->out_direct) r->store(out, r->os, buf, r->n);
-    else if (later)
-        stream_times((float *)out, (float *)buf, (float)factor, r->n,
-                     r->x_direct ? x + bytes : buf);
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 

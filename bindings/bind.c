@@ -11,7 +11,6 @@
 #include "tensor/device/card/model.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/memory/hostmem.h"
-#include "tensor/device/stream/thread.h"
 #include "tensor/base/intern.h"
 
 _Static_assert(sizeof(lua_Integer) == 8 && sizeof(lua_Number) == 8,

@@ -166,9 +166,6 @@ const gp_op *gp_lua_form(lua_State *L, const gp_op *op, bool in_place);
  * that keeps them alive. Raises. */
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what);
 
-/* Pushes t as text, reading only what is shown, in one recorded wait. */
-void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what);
-
 /* Registry keys of the tensors' metatable and of the table of methods. */
 #define GP_LUA_META "gpush.tensor"
 #define GP_LUA_METHODS "gpush.tensor.methods"

@@ -4,7 +4,6 @@
 #include "bindings/memory.h"
 
 #include "tensor/device/device.h"
-#include "tensor/base/error.h"
 #include "tensor/memory/hostmem.h"
 
 #include <stddef.h>

@@ -74,7 +74,8 @@ void gp_doctor_fix(const char *fmt, ...) {
     gp_fit_fold(stdout, text, printf("                 "), gp_fit_columns());
 }
 
-bool gp_doctor_proves(lua_State *L, gp_finding failed, const char *what, const char *text) {
+/* Runs Lua text that should return true; if it does not, says why. */
+static bool proves(lua_State *L, gp_finding failed, const char *what, const char *text) {
     int top = lua_gettop(L);
     bool ok = luaL_loadbuffer(L, text, strlen(text), "=doctor") == LUA_OK &&
               lua_pcall(L, 0, 1, 0) == LUA_OK;
@@ -139,7 +140,7 @@ static bool lesser_kernels(void) {
     "return x:matmul(x):sum():item() == 99^3"
 
 static void check_blas(lua_State *L) {
-    if (!gp_doctor_proves(L, GP_BROKEN, "BLAS", PRODUCT("f64"))) {
+    if (!proves(L, GP_BROKEN, "BLAS", PRODUCT("f64"))) {
         gp_doctor_reinstall(NULL);
         return;
     }
@@ -153,7 +154,7 @@ static void check_blas(lua_State *L) {
 }
 
 static void check_dnnl(lua_State *L) {
-    if (!gp_doctor_proves(L, GP_BROKEN, "oneDNN", PRODUCT("f32"))) return;
+    if (!proves(L, GP_BROKEN, "oneDNN", PRODUCT("f32"))) return;
     const dnnl_version_t *v = gp_blas->dnnl_version();
     gp_doctor_say(GP_WORKS, "oneDNN", "%d.%d.%d", v->major, v->minor, v->patch);
 }
@@ -192,7 +193,7 @@ static void check_memory(void) {
 }
 
 static void check_sim(lua_State *L) {
-    if (gp_doctor_proves(
+    if (proves(
             L, GP_BROKEN, "sim",
             "local g = require 'gpush' return (g.ones(10, {device = 'sim'}) * 2):sum():item() "
             "== 20"))
@@ -218,7 +219,7 @@ static const char *compile(lua_State *L) {
     static gp_object_counts n;
     gp_object_begin_trial();
     gp_object_set_compiling(GP_COMPILE_WAIT);
-    if (!gp_doctor_proves(
+    if (!proves(
             L, GP_BROKEN, "fuse",
             "local g = require 'gpush' "
             "local f, x = g.fuse(function(x) return (x * 2 + 1):relu() end), g.ones(99) "

@@ -15,9 +15,6 @@ __attribute__((format(printf, 3, 4))) void gp_doctor_say(gp_finding finding, con
                                                          const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void gp_doctor_fix(const char *fmt, ...);
 
-/* Runs Lua text that should return true; if it does not, says why. */
-bool gp_doctor_proves(lua_State *L, gp_finding failed, const char *what, const char *text);
-
 /* The command that installs a package here, in text: names has those of apt, dnf, pacman, zypper
  * and apk, or NULL. NULL where none of them is here. */
 const char *gp_doctor_install(const char *const names[GP_MANAGERS], char *text, size_t size);

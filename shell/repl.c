@@ -5,12 +5,10 @@
 #include "bindings/bind.h"
 #include "profile/sync/sync.h"
 #include "shell/editor/line.h"
-#include "shell/editor/screen.h"
 #include "tensor/device/backends.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PROMPT "> "

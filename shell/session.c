@@ -12,7 +12,6 @@
 #include "shell/editor/line.h"
 #include "shell/editor/screen.h"
 #include "tensor/base/env.h"
-#include "tensor/io/file.h"
 #include "tensor/base/safe_text.h"
 
 #include <ctype.h>

@@ -11,7 +11,6 @@
 #include "tensor/call.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/autograd/grad.h"
-#include "tensor/infer.h"
 #include "tensor/device/card/card.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/hazard.h"

@@ -7,7 +7,6 @@
 #include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "tensor/device/device.h"
-#include "tensor/base/error.h"
 
 enum { DEEPEST = 200 };
 

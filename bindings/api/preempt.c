@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "bindings/bind.h"
 #include "bindings/module.h"
 #include "tensor/device/stream/thread.h"
 

@@ -6,7 +6,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "profile/show/fit.h"
 #include "bindings/module.h"

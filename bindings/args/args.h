@@ -20,8 +20,4 @@ void gp_lua_args(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c,
  * `rest`, which are on the stack up to top; returns their number. */
 int gp_lua_push_args(lua_State *L, const gp_sig *sig, const gp_call *c, const int8_t *at, int top);
 
-/* Whether the value at i is an object of that class: its metatable is registry["gpush." .. class],
- * or that is among the tables where its fields are looked up. */
-bool gp_lua_is_a(lua_State *L, int i, const char *class);
-
 #endif

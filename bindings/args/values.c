@@ -300,7 +300,9 @@ static bool is_callable(lua_State *L, int i) {
     return lua_pop(L, 1), true;
 }
 
-bool gp_lua_is_a(lua_State *L, int i, const char *class) {
+/* Whether the value at i is an object of that class: its metatable is registry["gpush." .. class],
+ * or that is among the tables where its fields are looked up. */
+static bool is_a(lua_State *L, int i, const char *class) {
     bool tensor = gp_lua_totensor(L, i); /* a closed one, and a table with its metatable, is none */
     if (tensor || !strcmp(class, "tensor")) return tensor && !strcmp(class, "tensor");
     int top = lua_gettop(L);
@@ -389,7 +391,7 @@ int gp_lua_read_arg(const gp_lua_reading *r, int last) {
         if (!is_callable(L, r->i)) bad(r, "a function");
         break;
     case GP_SIG_self:
-        if (!gp_lua_is_a(L, r->i, r->p->name)) gp_lua_no_self(r);
+        if (!is_a(L, r->i, r->p->name)) gp_lua_no_self(r);
         break;
     case GP_SIG_program: bad(r, "a program, which only fuse makes"); break;
     case GP_SIG_group: bad(r, "a group, which only dist passes"); break;

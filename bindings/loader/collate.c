@@ -6,7 +6,6 @@
 #include "bindings/loader/collate.h"
 
 #include <lauxlib.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

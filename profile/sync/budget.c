@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "profile/record/kind.h"
-#include "profile/sync/report.h"
 #include "profile/sync/sync.h"
 #include "tensor/base/safe_text.h"
 

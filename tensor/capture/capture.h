@@ -43,7 +43,5 @@ bool gp_capture_number(const char *name, double value, bool *found);
  * what failed. */
 bool gp_capture_replay(gp_capture *k, gp_tensor *const *inputs, const double *numbers,
                        gp_tensor **out);
-/* The line of the first recorded call. */
-gp_srcloc gp_capture_loc(const gp_capture *k);
 
 #endif

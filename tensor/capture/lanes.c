@@ -152,7 +152,8 @@ void gp_capture_free_lanes(gp_capture *k) {
 
 /* ---- replays ---- */
 
-gp_stream *gp_capture_lane(const gp_capture *k, int lane, gp_stream *home) {
+/* The stream of a lane in a replay on `home`. */
+static gp_stream *lane_stream(const gp_capture *k, int lane, gp_stream *home) {
     return lane ? k->lane[lane] : home;
 }
 
@@ -173,7 +174,7 @@ static bool end_lanes(const gp_capture *k, gp_stream *home, gp_stream *own) {
     bool ok = true;
     char text[900];
     for (int l = 0; l < k->nlanes; l++) {
-        gp_stream *s = gp_capture_lane(k, l, own);
+        gp_stream *s = lane_stream(k, l, own);
         if (s == home || gp_order_join(home, s, issued(s), "capture")) continue;
         if (ok) snprintf(text, sizeof text, "%s", gp_error());
         ok = false;
@@ -192,9 +193,9 @@ bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_par
     bool ok = begin_lanes(k, home);
     for (int i = 0; ok && i < k->nparts; i++) {
         const gp_capture_span *e = &k->part[i];
-        gp_stream *s = gp_capture_lane(k, e->lane, own);
+        gp_stream *s = lane_stream(k, e->lane, own);
         for (int l = 0; ok && l < k->nlanes; l++) {
-            gp_stream *first = gp_capture_lane(k, l, own);
+            gp_stream *first = lane_stream(k, l, own);
             if (e->after[l] >= 0 && first->async)
                 ok = gp_order_join(s, first, upto[e->after[l]], "capture");
         }

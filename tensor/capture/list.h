@@ -156,15 +156,10 @@ void gp_capture_follow(const gp_capture *k, gp_recorded *r, int call);
 /* Divides the recorded calls into parts, and orders them by these. False with a message. */
 bool gp_capture_divide(gp_capture *k);
 void gp_capture_free_lanes(gp_capture *k);
-/* The stream of a lane in a replay on `home`. */
-gp_stream *gp_capture_lane(const gp_capture *k, int lane, gp_stream *home);
 typedef bool (*gp_run_part)(const gp_replay_values *v, const gp_capture_span *e, gp_stream *s);
 /* Runs all parts on their streams, in order where one needs another; home's later work follows
  * them. False with a message. */
 bool gp_capture_run_parts(const gp_replay_values *v, gp_stream *home, gp_run_part run);
-
-/* Empties g. */
-void gp_capture_drop_given(gp_capture_output *g);
 
 /* Whether a replay on these inputs may do what was recorded; false with a message. */
 bool gp_capture_same(const gp_capture *k, gp_tensor *const *in);
@@ -172,9 +167,6 @@ bool gp_capture_same(const gp_capture *k, gp_tensor *const *in);
  * with a message. */
 bool gp_capture_same_leaves(const gp_capture *k, gp_tensor *const *in, gp_leaf **leaf);
 
-/* Sets in c, a copy of call i or that call itself, and in its arrays what differs in this
- * replay. */
-void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array);
 /* Launches a copy of call i on s, or runs it there, under the eyes of observers. False with a
  * message. */
 bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s);

@@ -392,9 +392,8 @@ void gp_capture_stop(gp_capture *k) {
     gp_intercept(&interceptor, false);
 }
 
-gp_srcloc gp_capture_loc(const gp_capture *k) { return k->loc; }
-
-void gp_capture_drop_given(gp_capture_output *g) {
+/* Empties g. */
+static void drop_given(gp_capture_output *g) {
     if (g->how == GP_GIVE_SAME) gp_tensor_unref(g->same);
     g->how = GP_GIVE_NONE;
 }
@@ -405,12 +404,12 @@ static void free_now(gp_capture *k) {
     for (int i = 0; i < k->ncalls; i++) free_call(k->call[i]);
     for (int i = 0; i < k->nslots; i++)
         if (k->slot[i].kind == GP_SLOT_FIXED && k->slot[i].st) gp_storage_unref(k->slot[i].st);
-    for (int i = 0; i < GP_CAPTURE_RESULTS; i++) gp_capture_drop_given(&k->result[i]);
+    for (int i = 0; i < GP_CAPTURE_RESULTS; i++) drop_given(&k->result[i]);
     for (int i = 0; i < GP_CAPTURE_INPUTS; i++) gp_tensor_unref(k->input[i]);
     for (int i = 0; i < k->nleaves; i++) {
         gp_leaf_unref(k->leaf[i].leaf);
         gp_tensor_unref(k->leaf[i].before);
-        gp_capture_drop_given(&k->leaf[i].after);
+        drop_given(&k->leaf[i].after);
     }
     if (k->block) gp_storage_unref(k->block);
     free(k->call);

@@ -31,7 +31,9 @@ typedef struct replay {
     uint64_t before[GP_CAPTURE_LANES]; /* by lane: commands of its stream */
 } replay;
 
-void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
+/* Sets in c, a copy of call i or that call itself, and in its arrays what differs in this
+ * replay. */
+static void set_call(const gp_replay_values *v, int i, gp_call *c, gp_array *array) {
     const gp_recorded *r = v->capture->call[i];
     uintptr_t bits = v->capture->stream->dev->vt->host_bits;
     for (int f = 0; f < r->nfixups; f++) {
@@ -48,7 +50,7 @@ void gp_capture_set_call(const gp_replay_values *v, int i, gp_call *c, gp_array 
 
 static bool run_call(const gp_replay_values *v, int i) {
     gp_recorded *r = v->capture->call[v->first + i];
-    if (r->varies) gp_capture_set_call(v, v->first + i, &r->call, r->array);
+    if (r->varies) set_call(v, v->first + i, &r->call, r->array);
     gp_running = &r->call;
     if (r->single) gp_thread_single(true);
     bool ok = r->kernel(&r->call);
@@ -89,7 +91,7 @@ bool gp_capture_launch(const gp_replay_values *v, int i, gp_stream *s) {
         *array = r->narrays <= FEW ? few : malloc(sizeof *array * (size_t)r->narrays);
     if (!array) return gp_fail("capture: out of memory");
     gp_call_copy(&c, &r->call, array, ~(uintptr_t)0);
-    gp_capture_set_call(v, i, &c, array);
+    set_call(v, i, &c, array);
     c.stream = s;
     c.replayed = true;
     c.id = begin ? gp_next_id() : 0;

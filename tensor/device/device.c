@@ -2,7 +2,6 @@
  * device. */
 #include "tensor/device/device.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

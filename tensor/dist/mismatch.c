@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tensor/dist/world.h"
-#include "tensor/base/error.h"
 
 enum { TELL_NS = 200000000 };
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tensor/autograd/tape.h"
-#include "tensor/infer.h"
 #include "tensor/base/intern.h"
 
 /* ---- lifetime ---- */

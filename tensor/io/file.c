@@ -89,7 +89,9 @@ bool gp_file_unwritable(const char *op, const char *file) {
                    errno == ENOENT && no_folder(file) ? " (its folder does not exist)" : "");
 }
 
-bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int *mode) {
+/* The file that a write to `file` replaces, with symbolic links followed. False with a message
+ * where it cannot be written. *mode: permissions of the old file, or -1 where there is none. */
+static bool write_target(const char *op, const char *file, char target[PATH_MAX], int *mode) {
     struct stat st;
     *mode = -1;
     if (!*file) return gp_fail("%s: '' is not a file name", op);
@@ -109,7 +111,7 @@ bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
     o->op = op;
     o->file = file;
     o->temporary[0] = 0;
-    if (!gp_file_target(op, file, o->target, &mode)) return false;
+    if (!write_target(op, file, o->target, &mode)) return false;
     fd = mode == -2 ? open(o->target, O_WRONLY | O_CLOEXEC)
                     : gp_temporary_make(o->temporary, o->target, mode);
     if (fd < 0) return gp_file_unwritable(op, file);

@@ -61,10 +61,6 @@ bool gp_outfile_commit(gp_outfile *o, bool durable);
 /* Removes the temporary; the old file is as it was. Keeps the message that is set. */
 void gp_outfile_cancel(gp_outfile *o);
 
-/* The file that a write to `file` replaces, with symbolic links followed. False with a message
- * where it cannot be written. *mode: permissions of the old file, or -1 where there is none. */
-bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int *mode);
-
 /* Whether a and b name one file, by whatever path or link, or would: then they are one name in one
  * folder. Devices and pipes are never the same. */
 bool gp_file_same(const char *a, const char *b);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "bindings/args/function.h"
-#include "bindings/args/names.h"
 #include "bindings/bind.h"
 #include "bindings/sampling/counter.h"
 #include "bindings/module.h"

@@ -1,5 +1,4 @@
 /* Many processes in Lua: what scripts/lua/dist is made of. */
-#include "bindings/args/function.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "profile/sync/sync.h"

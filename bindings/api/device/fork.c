@@ -6,7 +6,6 @@
 #include "bindings/args/function.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
-#include "bindings/names.h"
 #include "tensor/device/stream/hazard.h"
 #include "tensor/intercept.h"
 

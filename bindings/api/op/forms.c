@@ -2,7 +2,6 @@
  * limits that are tensors, clamp_min_'s that are numbers, div_'s rounding_mode, view's dtype. */
 #include <string.h>
 
-#include "bindings/args/args.h"
 #include "bindings/args/names.h"
 #include "bindings/bind.h"
 #include "tensor/dtype.h"

@@ -1,11 +1,9 @@
 /* One Lua function for all ops: arguments read by the op's signature (bindings/args), gp_op_run,
  * results pushed. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bindings/args/args.h"
-#include "bindings/args/names.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"

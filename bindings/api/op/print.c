@@ -271,7 +271,8 @@ static int64_t choose_edge(const gp_array *a) {
     }
 }
 
-void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what) {
+/* Pushes t as text, reading only what is shown, in one recorded wait. */
+static void push_text(lua_State *L, gp_tensor *t, gp_why why, const char *what) {
     page p = {.of = &t->a, .dtype = (gp_dtype)t->a.dtype, .edge = choose_edge(&t->a)};
     int top = lua_gettop(L);
     const gp_tensor *shown = t;
@@ -298,7 +299,7 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 }
 
 int gp_lua_tostring(lua_State *L) {
-    gp_lua_tensor_text(L, gp_lua_check(L, 1, "tostring"), GP_WHY_print, "print");
+    push_text(L, gp_lua_check(L, 1, "tostring"), GP_WHY_print, "print");
     return 1;
 }
 

@@ -1,10 +1,8 @@
 /* cuda.kernel's part in C: builds a kernel from text that scripts/lua/kernel/cuda.lua has prepared,
  * and queues its calls, whose arguments are checked by the kernel's own parameters. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/args/function.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "kernels/common/simt/simt.h"

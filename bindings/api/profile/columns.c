@@ -5,7 +5,6 @@
 #endif
 
 #include "bindings/bind.h"
-#include "bindings/module.h"
 #include "bindings/api/profile/profile.h"
 #include "profile/show/columns.h"
 

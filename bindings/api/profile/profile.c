@@ -22,8 +22,6 @@
 #include "profile/show/chrome_trace.h"
 #include "tensor/device/backends.h"
 #include "tensor/base/env.h"
-#include "tensor/base/intern.h"
-#include "tensor/base/safe_text.h"
 
 #define PROF "gpush.profile"
 #define RUN "gpush.profile.run"

@@ -92,7 +92,4 @@ gp_lapack gp_lapack_equations(const gp_call *c, bool vectors);
 #define gp_finite GP_NAME(gp_finite)
 bool gp_finite(const void *p, int64_t n, int64_t size);
 
-/* n bytes of workspace, rounded up to whole cache lines. */
-static inline int64_t gp_lines(int64_t n) { return (n + 63) / 64 * 64; }
-
 #endif

@@ -13,20 +13,9 @@ const char *const gp_figure_names[GP_FIGURES] = {
 #include "tensor/device/card/cards.def"
 };
 
-const char *const gp_figure_help[GP_FIGURES] = {
-#define FIGURE(name, help) help,
-#include "tensor/device/card/cards.def"
-};
-
 const char *const gp_family_names[GP_FAMILIES] = {
     "none",
 #define FAMILY(name, help) #name,
-#include "tensor/device/card/cards.def"
-};
-
-const char *const gp_family_help[GP_FAMILIES] = {
-    "",
-#define FAMILY(name, help) help,
 #include "tensor/device/card/cards.def"
 };
 

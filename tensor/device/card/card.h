@@ -24,8 +24,8 @@ typedef struct gp_card {
     double figure[GP_FIGURES];
 } gp_card;
 
-/* The figure's name, and what it is; static. */
-extern const char *const gp_figure_names[GP_FIGURES], *const gp_figure_help[GP_FIGURES];
+/* The figures' names; static. */
+extern const char *const gp_figure_names[GP_FIGURES];
 
 /* Whether a figure may be v: above 0, or seconds from 0 to 1. */
 bool gp_card_allows(gp_figure figure, double v);
@@ -76,8 +76,8 @@ void gp_host_count_file(double bytes);
  * to queue it, or on the host's own device to run it. */
 void gp_host_count(const gp_call *c);
 
-/* The families' names, and which ops they have; static. */
-extern const char *const gp_family_names[GP_FAMILIES], *const gp_family_help[GP_FAMILIES];
+/* The families' names; static. */
+extern const char *const gp_family_names[GP_FAMILIES];
 /* Whether ops of that family which compute in dt were measured on the card. */
 bool gp_card_measured(const gp_card *card, gp_family family, gp_dtype dt);
 /* Adds `name` to a list of names in text, with commas between, unless it has it; "…" where the n

@@ -55,7 +55,6 @@ typedef struct gp_extension_view {
 /* Fills in the view of c: with addresses and results for a kernel (stream and loop are its),
  * without for a shape rule. False with a message when memory is short. Free it afterwards. */
 bool gp_extension_see(gp_extension_view *v, const gp_call *c, bool kernel);
-void gp_extension_unsee(gp_extension_view *v);
 /* How a function of the library's ended that returned status: false with a message. what: "its
  * shape rule". */
 bool gp_extension_ended(gp_extension_view *v, const gp_extension *e, int status, const char *what);

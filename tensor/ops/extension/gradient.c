@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tensor/call.h"
-#include "tensor/infer.h"
 #include "tensor/ops/extension/extension.h"
 
 static gpush_value *value(gp_tensor *t) { return (gpush_value *)t; }

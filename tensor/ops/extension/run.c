@@ -74,7 +74,7 @@ bool gp_extension_see(gp_extension_view *v, const gp_call *c, bool kernel) {
     return true;
 }
 
-void gp_extension_unsee(gp_extension_view *v) { free(v->more); }
+static void free_view(gp_extension_view *v) { free(v->more); }
 
 /* ---- the functions that a library gets ---- */
 
@@ -108,7 +108,7 @@ bool gp_extension_ended(gp_extension_view *v, const gp_extension *e, int status,
     else if (status)
         gp_fail("%s: %s returned %d without a message (library '%s')", e->op.name, what, status,
                 e->library);
-    gp_extension_unsee(v);
+    free_view(v);
     return !failed && !status;
 }
 

@@ -4,7 +4,6 @@
  * kernel's byte offsets, one for each index tuple. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tensor/infer.h"
 #include "tensor/ops/index/index.h"

@@ -62,45 +62,35 @@ bool infer_scatter_reduce(gp_call *c, gp_meta *m) {
     return scatter_along(c, m);
 }
 
-bool infer_scatter_nd(gp_call *c, gp_meta *m) {
+/* The rest of a rule for values put where an index of shape s points: argument 2, called name, has
+ * that shape or broadcasts to it. */
+static bool put_values(gp_call *c, gp_meta *m, const char *name, const gp_shape *s) {
     gp_tensor *x = c->arg[0].t;
-    gp_shape s, all;
-    if (!gp_infer_zero_dim(c, 2, 1)) return false;
-    if (!settle_how(c, 3, short_names, short_hows, "'add' or 'multiply'")) return false;
-    if (!gp_infer_tuples(c, m, 0, &s)) return false;
-    all = s;
+    gp_shape all = *s;
     if (c->arg[2].kind == GP_TENSOR) {
         gp_shape v = gp_tensor_shape(c->arg[2].t);
         char a[200], b[160];
-        if (!gp_shape_broadcast("scatter_nd", &all, &v)) return false;
-        if (!gp_shape_equal(&all, &s))
-            return gp_fail("scatter_nd: updates %s do not fit what is indexed, of shape %s",
-                           gp_tensor_text(c->arg[2].t, a, sizeof a),
-                           gp_shape_text(&s, b, sizeof b));
+        if (!gp_shape_broadcast(c->op->name, &all, &v)) return false;
+        if (!gp_shape_equal(&all, s))
+            return gp_fail("%s: %s %s do not fit what is indexed, of shape %s", c->op->name, name,
+                           gp_tensor_text(c->arg[2].t, a, sizeof a), gp_shape_text(s, b, sizeof b));
     }
     if (!gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 1)) return false;
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     return true;
 }
 
+bool infer_scatter_nd(gp_call *c, gp_meta *m) {
+    gp_shape s;
+    return gp_infer_zero_dim(c, 2, 1) &&
+           settle_how(c, 3, short_names, short_hows, "'add' or 'multiply'") &&
+           gp_infer_tuples(c, m, 0, &s) && put_values(c, m, "updates", &s);
+}
+
 bool infer_index_put(gp_call *c, gp_meta *m) {
-    gp_tensor *x = c->arg[0].t;
-    gp_shape s, all;
-    if (!gp_infer_zero_dim(c, 2, 1)) return false;
-    if (!gp_infer_indexed(c, m, 4, &s)) return false;
-    all = s;
-    if (c->arg[2].kind == GP_TENSOR) {
-        gp_shape v = gp_tensor_shape(c->arg[2].t);
-        char a[200], b[160];
-        if (!gp_shape_broadcast("index_put", &all, &v)) return false;
-        if (!gp_shape_equal(&all, &s))
-            return gp_fail("index_put: values %s do not fit what is indexed, of shape %s",
-                           gp_tensor_text(c->arg[2].t, a, sizeof a),
-                           gp_shape_text(&s, b, sizeof b));
-    }
-    if (!gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 1)) return false;
-    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    return true;
+    gp_shape s;
+    return gp_infer_zero_dim(c, 2, 1) && gp_infer_indexed(c, m, 4, &s) &&
+           put_values(c, m, "values", &s);
 }
 
 /* ---- one index along a dim ---- */

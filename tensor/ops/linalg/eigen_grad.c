@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "tensor/autograd/compose.h"
-#include "tensor/infer.h"
 #include "tensor/ops/linalg/linalg.h"
 
 /* ---- vectors of equal values ---- */

@@ -239,7 +239,7 @@ static void states_back(net *n) {
     free(list);
 }
 
-bool gp_rnn_steps_back(gp_vjp *v) {
+static bool steps_back(gp_vjp *v) {
     net n = {.v = v, .first = (int)v->node->arg[GP_RNN_WEIGHTS].i};
     gp_call c;
     gp_call_begin(&c, v->node->op);
@@ -303,7 +303,7 @@ static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
     if (v->g[states + 1])
         return gp_fail("backward: the last result of %s, what it saved, has no gradient",
                        v->node->op->name);
-    if (!gp_no_grad) return gp_rnn_steps_back(v);
+    if (!gp_no_grad) return steps_back(v);
     if (!run_gradient(v, op, own, states, d)) return false;
     for (int i = 0; i < first; i++)
         if (v->need[i]) v->dx[i] = d[i];

@@ -76,6 +76,9 @@ local function read_option(args, at, given)
     local option, value = args[at]:match "^(%-%-%l[%l-]*)=(.*)$"
     option = option or args[at]
     local kind = options[option]
+    if not kind and option == "--card" then
+        return nil, "unknown option '--card' (it stands before the command: gpush --card t4 profile)"
+    end
     if not kind then return nil, ("unknown option '%s'"):format(option) end
     if kind == true then
         if value then return nil, ("%s takes no value"):format(option) end

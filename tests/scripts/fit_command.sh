@@ -36,6 +36,9 @@ tap_is "$? $out" "0 21.0" "pages are taken only where they are written"
 tap_is "$(grep -cE '^(T4|V100) .* does not fit' report)" 2 "17 GB do not fit in 16"
 tap_is "$(grep -cE '^(H200|H100|A100|MI250) .* fits, ' report)" 4 "but in 64"
 tap_is "$(sed -n 's/^gpush fit: //p' report)" "the exit status is 0, as it fits in some; --card v100 asks for that card alone" "which is said with the option"
+echo 'local x = empty(3980000000, {device = "gpu"})' >narrow.lua
+"$gpush" fit narrow.lua 2>report
+tap_is "$(sed -nE 's/^(T4|V100) .* (fits.*)/\2/p' report | sort -u)" "fits if context and libraries take less than 78.42 MB" "99.5 % of a card are no room"
 "$gpush" fit --card t4 large.lua >/dev/null 2>&1
 tap_is $? 1 "--card: the exit status says that it does not"
 "$gpush" fit --card a100 large.lua >/dev/null 2>&1

@@ -56,6 +56,14 @@ end
 
 -- Lines of the cards asked for, whether the run fits in one of them, and the key of the largest in
 -- which it does not; nil: of none. ended: the script ran to its end, so that the peak is known.
+local NARROW <const> = 1e9 -- bytes that context, handles and workspaces might take
+
+-- Whether a run fits with that much left: what the driver and libraries take is not counted.
+local function room(left)
+    return left < NARROW and ("fits if context and libraries take less than %s"):format(size(left))
+        or ("fits, %s left"):format(size(left))
+end
+
 local function card_rows(peak, ended, key)
     local rows, fits, lacks = { { "card", "memory", "peak of it", "" } }, false, {}
     local lacking
@@ -64,7 +72,7 @@ local function card_rows(peak, ended, key)
         if not key or key == card.key then
             local it = lacks[card.memory]
             local verdict = it and lack(it)
-                or ended and ("fits, %s left"):format(size(card.memory - peak))
+                or ended and room(card.memory - peak)
                 or "unknown: the script ended early"
             fits = fits or not it and ended
             lacking = it and card.key or lacking

@@ -77,7 +77,8 @@ local function read_option(args, at, given)
     option = option or args[at]
     local kind = options[option]
     if not kind and option == "--card" then
-        return nil, "unknown option '--card' (it stands before the command: gpush --card t4 profile)"
+        return nil, "unknown option '--card' (it stands before the command: \z
+            gpush --card t4 profile)"
     end
     if not kind then return nil, ("unknown option '%s'"):format(option) end
     if kind == true then

@@ -58,6 +58,15 @@ for _, usual in ipairs { 9500, 12000, 0 } do
         ("steps of %d us before"):format(usual))
 end
 
+-- Two steps of 10 ms and one of 1: the program alone is taken to have three of 0.5 ms at least.
+local uneven = made.trace { no_device = true, usual = 500 }
+for k, at in ipairs { 0, 10000, 20000 } do
+    uneven:op("aten::sort", at, 500)
+    uneven:region("ProfilerStep#" .. k + 10, at, k < 3 and 10000 or 1000)
+end
+v = load(uneven):verdict()
+t.is({ v.wall // 1000, v.recorded // 1000 }, { 1500, 21000 }, "uneven steps", v.sentence)
+
 -- With a device, whose 6 ms of a step's 10 would decide if the host took 4 ms less.
 local r = made.trace { usual = 6000 }
 for k = 0, 5 do

@@ -211,7 +211,8 @@ static uint64_t beside_waits(const gp_timeline *t) {
 }
 
 /* How much longer the steps took than those before the record; nothing where that is little, and at
- * most what the host did beside its waits: a device takes no longer. */
+ * most what the host did beside its waits, as a device takes no longer, and what leaves the run as
+ * many of those. */
 static uint64_t slowed(const gp_timeline *t) {
     enum { MUCH = 10 }; /* a tenth of a usual step is not little */
     uint64_t *list = t->p->usual ? malloc(((size_t)t->nhost + 1) * sizeof *list) : NULL;
@@ -223,6 +224,9 @@ static uint64_t slowed(const gp_timeline *t) {
     if (n && list[n / 2] > t->p->usual) more = list[n / 2] - t->p->usual;
     free(list);
     if (MUCH * more < t->p->usual) return 0;
+    uint64_t wall = t->t1 - t->p->t0, alone = n * t->p->usual,
+             rest = wall > alone ? wall - alone : 0;
+    if (most > rest) most = rest;
     return n * more < most ? n * more : most;
 }
 

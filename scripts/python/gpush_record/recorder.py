@@ -11,7 +11,6 @@ import atexit
 import collections
 import ctypes
 import os
-import statistics
 import sys
 import threading
 import time
@@ -178,8 +177,8 @@ class Recorder:
     def _usual(self):
         """How long a step took before, ns; None: there were too few."""
         ends = list(self.ends)
-        steps = [end - begin for begin, end in zip(ends, ends[1:])]
-        return int(statistics.median(steps)) if len(steps) >= USUAL else None
+        steps = sorted(end - begin for begin, end in zip(ends, ends[1:]))
+        return steps[len(steps) // 2] if len(steps) >= USUAL else None
 
     def _done(self, profile, steps):
         """The window has ended, with `steps` whole steps; profile: None if it did not begin."""

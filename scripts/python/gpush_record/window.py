@@ -8,7 +8,6 @@ handle it, or where the program starts a profiler of its own, of which there can
 import ctypes
 import os
 import signal
-import statistics
 import threading
 import time
 
@@ -155,8 +154,8 @@ class Window:
         if thread != threading.get_ident():
             return
         wall = time.perf_counter_ns() - begun
-        steps = [end - start for start, end in zip([begun, *self.ends], self.ends)]
-        self.step_ns = statistics.median(steps) if steps else 0
+        steps = sorted(end - start for start, end in zip([begun, *self.ends], self.ends))
+        self.step_ns = steps[len(steps) // 2] if steps else 0
         if not before or not now or len(before) < 2 or len(now) < 2:
             return
         ran, ready = now[0] - before[0], now[1] - before[1]

@@ -89,10 +89,11 @@ end
 -- Whether the arguments may be dims as Python counts them, which are other dims here: the prompt's
 -- hint says which.
 local function has_dim(name, args)
-    local ops = package.loaded.gpush and package.loaded.gpush.ops(true)
+    local gpush = args:find "^%(.*%d" and package.loaded.gpush
+    local ops = gpush and gpush.ops(true)
     local op = ops and (ops[name] or ops[name:match "^(.+)_$"]) -- or in place
     local sig = op and op.sig or ""
-    return args:find "^%(.*%d" and (sig:find "%f[%w]dim" or name == "size") and true
+    return ops and (sig:find "%f[%w]dim" or name == "size") and true
 end
 
 -- Whether fn is the method of tensors called name. An object that only running would tell is then

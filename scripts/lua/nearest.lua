@@ -5,19 +5,22 @@
 local NAMES = 3 -- at most that many
 
 -- The number of letters to insert, delete, change or swap with their neighbour to turn a into b
--- (the optimal string alignment distance).
-local function distance(a, b)
-    local before, last = nil, {}
+-- (the optimal string alignment distance); any larger number where it is more than the limit.
+local function distance(a, b, limit)
+    local before, last, least, nearest = nil, {}, 0, 0
+    local bytes = { b:byte(1, -1) }
     for j = 0, #b do last[j] = j end
     for i = 1, #a do
-        local row = { [0] = i }
+        local row, c, earlier = { [0] = i }, a:byte(i), a:byte(i - 1)
+        least, nearest = i, least
         for j = 1, #b do
-            local same = a:byte(i) == b:byte(j)
-            row[j] = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (same and 0 or 1))
-            if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
-                row[j] = math.min(row[j], before[j - 2] + 1)
+            local d = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (c == bytes[j] and 0 or 1))
+            if i > 1 and c == bytes[j - 1] and earlier == bytes[j] then
+                d = math.min(d, before[j - 2] + 1)
             end
+            row[j], least = d, math.min(least, d)
         end
+        if least > limit and nearest > limit then return math.huge end -- a swap looks two rows back
         before, last = last, row
     end
     return last[#b]
@@ -27,15 +30,17 @@ end
 -- near.
 local function usual(word) return #word < 3 and 0 or #word < 6 and 1 or 2 end
 
-local function far(word, name)
-    if math.abs(#word - #name) > 2 then return math.huge end
-    return distance(word:lower(), name:lower()) + distance(word, name) / 1000
+-- How far the name is from the word; any larger number where it is more than the limit.
+local function far(word, name, limit)
+    if math.abs(#word - #name) > math.min(limit, 2) then return math.huge end
+    local d = distance(word:lower(), name:lower(), limit)
+    return d > limit and d or d + distance(word, name, math.huge) / 1000
 end
 
 return function(word, names, slips)
     local best, found, seen = math.max(usual(word), slips or 0) + 0.5, {}, { [word] = true }
     for _, name in ipairs(names) do
-        local d = seen[name] and math.huge or far(word, name)
+        local d = seen[name] and math.huge or far(word, name, best)
         seen[name] = true
         if d < best then
             best, found = d, { name }

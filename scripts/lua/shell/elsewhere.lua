@@ -3,16 +3,17 @@
 -- that are values, types or other names.
 local require = ...
 local gpush, nearest = require "gpush", require "nearest"
+local registry = require "registry"
 local elsewhere = {}
 
-local ops
--- The table of ops, which takes half a millisecond to make: one for a line, before which renew is
--- called, since a script may define ops.
+local ops, added
+-- The table of ops, which takes milliseconds to make: anew where libraries have added some.
 function elsewhere.ops()
-    ops = ops or gpush.ops(true)
+    if not ops or added ~= registry["gpush.added"] then
+        ops, added = gpush.ops(true), registry["gpush.added"]
+    end
     return ops
 end
-function elsewhere.renew() ops = nil end
 
 -- What rows do not have: names that are values.
 local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "math.exp(1)",
@@ -90,8 +91,8 @@ local indices
 function elsewhere.indices(name)
     if not indices then
         indices = {}
-        local synonyms = debug.getregistry()["gpush.synonyms"]
-        for op, row in next, gpush.ops(true) do
+        local synonyms = registry["gpush.synonyms"]
+        for op, row in next, elsewhere.ops() do
             indices[op] = row.indices
             for _, second in ipairs(synonyms[op] or {}) do indices[second] = row.indices end
         end

@@ -228,7 +228,7 @@ local function is_foreign(message, line)
     local holder = line:match("([%a_][%w_]*)%." .. name)
     local base = name:gsub("_$", "")
     local composite = base ~= name and not t.keyword[base]
-        and (gpush.ops(true)[base] or {}).kind == "composite"
+        and (t.ops()[base] or {}).kind == "composite"
     return composite or (t.forms["." .. name] or t.forms["torch." .. name]
         or t.forms["torch." .. base] or t.property(name)) ~= nil
         or type(rawget(_G, holder or "")) == "string"

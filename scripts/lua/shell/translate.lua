@@ -66,7 +66,6 @@ function translate.with(outer, f, ...)
     for _, name in ipairs { "operators", "texts", "indices", "calls" } do
         require("shell." .. name)
     end
-    elsewhere.renew()
     scope, notes, loops, told, made, of_one = outer, {}, {}, {}, {}, {}
     samples = {}
     local result = table.pack(pcall(f, ...))

@@ -27,7 +27,7 @@ local function method_form(object, name, rest)
     text, level = by_form("torch." .. name, args)
     local base = not text and name:match "^(.*)_$"
     if not base then return text, level end
-    if (gpush.ops(true)[base] or {}).kind == "composite" then
+    if (elsewhere.ops()[base] or {}).kind == "composite" then
         text = emit({ "call", { "field", object, base }, rest })
     elseif methods[base] then return
     else text = by_form("torch." .. base, args) end
@@ -72,7 +72,7 @@ end
 -- Whether an index is a number to the method: to arithmetic, reductions and conversions.
 local of_values = { float = true, double = true, max = true, min = true, std = true, var = true }
 local function takes_number(name)
-    local kind = (gpush.ops(true)[name] or {}).kind
+    local kind = (elsewhere.ops()[name] or {}).kind
     return of_values[name] or kind == "binary" or kind == "reduce"
 end
 

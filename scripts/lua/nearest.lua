@@ -7,7 +7,7 @@ local NAMES = 3 -- at most that many
 -- The number of letters to insert, delete, change or swap with their neighbour to turn a into b
 -- (the optimal string alignment distance); any larger number where it is more than the limit.
 local function distance(a, b, limit)
-    local before, last, least, nearest = nil, {}, 0, 0
+    local before, last, least, nearest = nil, {}, 0
     local bytes = { b:byte(1, -1) }
     for j = 0, #b do last[j] = j end
     for i = 1, #a do

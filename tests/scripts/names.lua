@@ -8,9 +8,9 @@ if not shell then
     local out <close> = assert(io.open(file, "w"))
     out:write(":dev\ndofile ", ("%q"):format(arg[0]), "\n")
     out:close()
-    os.execute(("'%s' -e '_PROMPT = \"\"' -i <'%s'"):format(arg[-1], file))
+    local ok = os.execute(("'%s' -e '_PROMPT = \"\"' -i <'%s'"):format(arg[-1], file))
     os.remove(file)
-    return
+    os.exit(ok == true, true)
 end
 
 local t = require "tap"

@@ -9,9 +9,9 @@ if not shell then
     local out <close> = assert(io.open(file, "w"))
     out:write(":dev\ndofile ", ("%q"):format(arg[0]), "\n")
     out:close()
-    os.execute(("'%s' -e '_PROMPT = \"\"' -i <'%s'"):format(arg[-1], file))
+    local ok = os.execute(("'%s' -e '_PROMPT = \"\"' -i <'%s'"):format(arg[-1], file))
     os.remove(file)
-    return
+    os.exit(ok == true, true)
 end
 
 local t = require "tap"
@@ -283,6 +283,16 @@ for _, case in ipairs { { "", "for i in 1:3", "for i = 1, 3 do" },
     { "", "[(lab == c).sum() for c in range(3)]",
         "local t = {} for c = 0, 2 do t[#t + 1] = (lab == c + 1):sum() end return t  -- classes \z
         count from 1: of a tensor that counts them from 0 without + 1" },
+    { "p = x:argmax(2)", "(lab == 1).sum()",
+        "(lab == 1):sum()  -- classes and indices count from 1 here: a number of one is 1 more" },
+    { "lab = x:argmax(2)", "(lab == 1).sum()",
+        "(lab == 2):sum()  -- indices count from 1, and a range includes its end" },
+    { "_, lab = x.max(1)\nlab = lab.cpu()", "q = (lab != 0).sum()", "q = (lab ~= 1):sum()  -- \z
+        indices count from 1, and a range includes its end" },
+    { "", "q = ((x.argmax(1) == 1) & (lab == 1)).sum()", "q = ((x:argmax(2) == 2) & (lab == 2)):sum()  \z
+        -- classes count from 1: of a tensor that counts them from 0 without + 1" },
+    { "", "x.argmax(1) - lab", "x:argmax(2) - lab  -- indices count from 1: a tensor of labels that \z
+        count from 0 needs + 1" },
     { "with open(p) as f:", "for l in f: print(l)", 'for l in f:lines "L" do print(l) end' },
     { "f = open(p)", "q = [l for l in f]",
         'q = {} for l in f:lines "L" do q[#q + 1] = l end' } } do
@@ -299,6 +309,8 @@ for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x
     'd = {"dim": 0}; d.update(dim=1); x.sum(**d)', "for i in range(3): print(x[:i].sum())",
     "for i in range(3): print(x[-i:].sum())",
     "p = [(0, 0), (1, 1)]; [x[a] for a in p]", "p = (1, 3); x[:, slice(*p)]", "x[slice(*xs)]",
+    "x.max(axis=1)[1]", "x.min(axis=0)[0]", "(lab == 0).sum()", "F.one_hot(lab, int(lab.max()) + 1)",
+    "torch.bincount(lab * 3 + x.argmax(1), minlength=9)", "q = min(n, x.shape[1])", "xs[abs(-1)]", "xs[max(0, 1)]", "x[abs(-1)]", "xs[round(1.2)]",
     "f = lambda a: x.sum(a); f(1)", "f = lambda a: x[a]; f(1)",
     "p = (slice(0, 2), 1); x[p]", "for i in range(3): print(x[i - 1:i + 1].sum())" } do
     fresh()

@@ -92,7 +92,8 @@ local function looped(kind_of, names)
         return (emit(node))
     end
 end
-local list_of = looped("list", { reversed = 1 })
+local list_of = looped("list", { reversed = 1, named_parameters = 2, named_buffers = 2,
+    named_modules = 2, named_children = 2 })
 function functions.list(args)
     if args[1] and batches.loader(args[1]) then return batches.list(args[1]) end
     local text, k = list_of(args), args[1] and args[1][1]

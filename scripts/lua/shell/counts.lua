@@ -106,6 +106,7 @@ local function call_is_index(f, args)
         or name == "where" and #args == 1 then
         return true
     end
+    if name == "where" and #args == 3 then return is_index(args[2]) and is_index(args[3]) end
     if not kept[name] and (elsewhere.ops()[name] or {}).kind ~= "view" then return false end
     return is_index(f[2]) or args[1] ~= nil and path(f) ~= nil and is_index(args[1])
 end
@@ -132,6 +133,24 @@ function is_index(node)
     return k == "call" and call_is_index(base, node[3])
 end
 translate.is_index = is_index
+
+-- Whether the last of the statements that sets the variable sets it to indices: p = x.argmax(1),
+-- _, p = x.max(1).
+function counts.sets_index(nodes, name)
+    local found = false
+    for _, node in ipairs(nodes) do
+        local list = node[1] == "assign" and node[2][1] or {}
+        if #list == 1 and list[1][1] == "tuple" then list = { table.unpack(list[1], 2) } end
+        for k, t in ipairs(list) do
+            local v = #node[3] == #list and node[3][k]
+            if t[2] == name then
+                found = v and is_index(v)
+                    or k == 2 and #node[3] == 1 and gives_indices(node[3][1]) or false
+            end
+        end
+    end
+    return found
+end
 
 -- The text of node + n, with the sum of numbers at its end made; length: a bound of a range, which
 -- is a number of elements where a tensor holds it.
@@ -328,6 +347,7 @@ local made_in_place
 -- The same as an operand: arithmetic takes gpush's indices less one.
 local function from_zero(node)
     return made_in_place(node) or is_index(node) and kind(node) == "tensor"
+        or counts.from_zero(node)
 end
 
 function made_in_place(node)

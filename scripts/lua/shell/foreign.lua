@@ -73,16 +73,39 @@ local function scope_of(value, before)
         end
         return false
     end
+    -- The last lines above that set the variable, and what to.
+    local function settings(name)
+        local texts, i = require "shell.parse.inputs"(before), 0
+        return function()
+            while texts[i + 1] do
+                i = i + 1
+                local set = texts[i]:match("%f[%w_.]" .. name .. "%s*=%f[^=](.*)")
+                if set then return set, texts[i] end
+            end
+        end
+    end
     -- Whether the last line in Python that sets the variable sets it to what NumPy makes.
     function scope.is_array(name)
-        for _, text in ipairs(require "shell.parse.inputs"(before)) do
-            local set = text:match("%f[%w_.]" .. name .. "%s*=%f[^=](.*)") or ""
+        for set in settings(name) do
             if set:find "%f[%w_]torch%." then return false end
             if set:find "^%s*np%." or set:find "^%s*numpy%." or set:find "%.numpy%(%)%s*$" then
                 return true
             end
         end
         return false
+    end
+    local asking = {}
+    -- Whether the last line that sets the variable sets it to indices, which count from 1 here.
+    function scope.from_one(name)
+        local v = scope.value(name)
+        if v == nil or type(v) == "string" then return false end
+        local outer = asking[name] -- of p = p:cpu(), what p was before
+        asking[name] = outer or settings(name)
+        local _, text = asking[name]()
+        local ok, nodes = pcall(require "shell.parse".line, text or "")
+        local found = ok and require "shell.counts".sets_index(nodes, name)
+        asking[name] = outer
+        return found
     end
     local function ask(translate)
         for line in (before or ""):gmatch "[^\n]+" do
@@ -133,6 +156,7 @@ local function translated(line, scope, power)
     local fragment
     local text, notes, code = translate.with(scope, function()
         local nodes = require "shell.parse".line(line, power)
+        scope.nodes = nodes
         local s, part = statements.line(nodes, scope.value)
         fragment = part
         return s

@@ -151,10 +151,10 @@ local foreign_error = { "call it with a colon, ", "call a method with a colon: "
     "index: expected .* got nil$", ": expected [^,]+, got nothing$",
     "index a nil value %(field 'functional'%)$", "requires_grad: expected .* got nil$",
     "index a function value %(global 'copy'%)$", "a function value %(field 'size'%)$",
-    "expected a tensor[%a ]*, got function$" }
+    "expected a tensor[%a ]*, got function$", "arithmetic on a table value" }
 -- Messages that a slip in Lua may bring, too: what is in the line counts from 1 already.
 local either_error = { "attempt to index a number value", "arithmetic on a boolean value",
-    "arithmetic on a table value", "attempt to compare boolean with number",
+    "attempt to compare boolean with number",
     "attempt to compare number with boolean", "pow: dtype bool of argument",
     "bad argument #1 to '%l+' %(string expected", "range: argument 'last'",
     "expected a tensor, got ", ": pow: expected a tensor$",
@@ -244,13 +244,26 @@ local function with_colon(message, line)
     return n > 0 and text or nil
 end
 
+-- The line in Lua where it may count from 1, as Lua with a slip, or from 0: words for both.
+local function either_way(line, value)
+    local translated = require "shell.foreign".line
+    local one, zero = translated(line, value, nil, true), translated(line, value)
+    if require "shell.parse.julia"(line) == false then return zero end -- Python's lines are above
+    if not one or not zero or one:find "^%-%-" or zero:find "^%-%-" then return one end
+    one, zero = one:gsub("  %-%- .*", ""), zero:gsub("  %-%- .*", "")
+    if one == zero then return one end
+    return ("-- where the line counts from 1: %s  -- from 0, as in Python: %s"):format(one, zero)
+end
+
 -- The Lua form of a line in another language.
 local function in_lua(message, line, value)
     local either = any(either_error, message)
     local foreign = is_foreign(message, line) or either and evident(line)
     local is_lua = (foreign or either) and require "shell.foreign".is_lua(line)
-    local text = is_lua and with_colon(message, line) or (foreign or either)
-        and require "shell.foreign".line(line, value, nil, not foreign or is_lua)
+    local text = is_lua and with_colon(message, line)
+    if not text and (foreign or is_lua) then
+        text = require "shell.foreign".line(line, value, nil, is_lua)
+    elseif not text and either then text = either_way(line, value) end
     if text == line:match "^%s*(.-)%s*$" then text = nil end -- it is what raised
     if text and not text:find "^%-%-" then return text end
     local instead = of_torch(message, line)

@@ -267,6 +267,7 @@ for name in ("svd qr eigh lu slogdet eigvals triangular_solve frexp histogram st
     aminmax lstsq lstm gru lu_factor cholesky_ex inv_ex pad_packed_sequence"):gmatch "%S+" do
     several[name] = true
 end
+translate.several = several
 -- The value that key names, x.max(1).values or x.max(1)[0]; nil for any other value.
 function translate.part_of(node, key)
     local which, first = pairs_of[key], node
@@ -298,8 +299,16 @@ function translate.part_of(node, key)
         if a[1] == "named" and a[2]:find "^return_" then told = "several" end
         inverse = inverse or a[1] == "named" and a[2] == "return_inverse"
     end
+    if name == "aminmax" then which = ({ min = 1, max = 2 })[key] or which end
     if not which then return nil end
-    local two = translate.gives_indices(node) and not (math.type(key) and translate.of_axis(node))
+    local two = translate.gives_indices(node)
+    if two and math.type(key) and translate.of_axis(node) then -- axis= is NumPy's word, too
+        if not translate.is_numpys(call[2]) then
+            say(("PyTorch gives %s, NumPy a row of its one array: dim=, or np.%s, says which")
+                :format(key == 0 and "the values" or "the indices", name))
+        end
+        two = false
+    end
     if not (several[name] or told == "several" or two) then return nil end
     local text = emit(node)
     local group = call[1] == "name" and gpush[name] == nil and rawget(gpush.linalg, name)

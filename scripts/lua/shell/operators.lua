@@ -112,7 +112,8 @@ local function from_zero(node)
     if kind(node) == "boolean" and node[1] ~= "name" then -- True + True
         return { "paren", { "raw", emit(node, 3) .. " and 1 or 0" } }
     end
-    return is_index(node) and { "paren", { "raw", emit(node) .. " - 1" } } or node
+    local minus = is_index(node) and { "raw", emit(node) .. " - 1", kind = kind(node) }
+    return minus and { "paren", minus } or node
 end
 translate.from_zero = from_zero
 
@@ -209,8 +210,15 @@ function write.binary(node)
     end
     if op == "^" and is_mask(left) and is_mask(right) then op = "~" end -- no power of masks
     if op == "~" and (is_float(left) or is_float(right)) then say(nil, "power") end
+    if op == "+" and literal(right) == 1 and counts.greatest_label(left) then
+        say(("the number of classes is %s where these count from 1, and %s + 1 of other numbers")
+            :format(emit(left), emit(left, 9)))
+    end
     local level = levels[op]
-    if op ~= "or" and op ~= "and" and op ~= ".." then
+    local alike = op == "-" and (is_index(left) and counts.open_label(right)
+        or is_index(right) and counts.open_label(left)) -- x.argmax(1) - labels
+    if alike then note(counts.OPEN, true)
+    elseif op ~= "or" and op ~= "and" and op ~= ".." then
         left, right = from_zero(left), from_zero(right)
     end
     local less = (op == "^" or op == "..") and 1 or 0
@@ -272,11 +280,27 @@ local function counts_from_zero(node)
     return v:eq(0):any():item(), v:amin():item() < 0
 end
 
+-- Arithmetic of labels, y * 3 + p, with one less for each that may count from 1; whether one may.
+local function less_one(node)
+    local changed = counts.open_label(node)
+    if changed then return { "paren", { "raw", emit(node) .. " - 1" } }, true end
+    if node[1] == "paren" then return less_one(node[2]) end
+    if node[1] ~= "binary" or node[2] ~= "*" and literal(node[4]) then return node, false end
+    local a, one = less_one(node[3])
+    local b, other = less_one(node[4])
+    return { "binary", node[2], a, b }, one or other
+end
+
 -- A tensor of indices or labels, as what takes such ones has it, or what an index is compared with:
 -- what the line itself counts is counted from 1, and so is a tensor that holds 0. Of others it is
 -- not known.
 local function beside_index(node)
     if is_index(node) or translate.counted() then return emit(node, 4) end
+    local less, changed = less_one(known.bare(node))
+    if changed and less[1] == "binary" then
+        say(("%s + 1 where labels count from 1, and %s + 1 where they count from 0"):format(
+            emit(less, 9), emit(node, 9)))
+    end
     local text = shifted(node)
     if kind(node) == "number" or text ~= emit(node) then return text, 9 end
     local zero, negative = counts_from_zero(node)
@@ -311,12 +335,34 @@ function counts.open_label(node)
     return root ~= nil and not counts_from_zero(root)
 end
 
+-- Whether it is the greatest of such a tensor: labels.max(), int(labels.max()).
+function counts.greatest_label(node)
+    node = known.bare(node)
+    local f, args = node[1] == "call" and node[2], node[3]
+    if not f then return false end
+    if f[2] == "int" or f[3] == "item" then return counts.greatest_label(f[3] and f[2] or args[1]) end
+    local of = f[1] == "field" and #args == 0 and f[2] or args[1]
+    local max = f[3] == "max" or f[3] == "amax" or f[2] == "max"
+    return max and of ~= nil and #args < 2 and counts.open_label(of)
+end
+
 -- Whether it is such a tensor's that holds 0, and no negative numbers.
 function counts.from_zero(node)
     local root = not translate.counted() and label(node)
     local zero, negative = false, nil
     if root then zero, negative = counts_from_zero(root) end
     return zero and not negative
+end
+
+-- Whether an expression of the line is indices or labels that count from 1 here.
+function translate.has_indices()
+    local function has(node)
+        if type(node) ~= "table" then return false end
+        if (node[1] == "call" or node[1] == "name") and is_index(node) then return true end
+        for _, part in next, node do if has(part) then return true end end
+        return false
+    end
+    return has(translate.nodes())
 end
 
 local function compared(a, op, b)
@@ -335,11 +381,16 @@ local function compared(a, op, b)
     if is_index(a) or is_index(b) then
         return ("%s %s %s"):format(beside_index(a), op, beside_index(b)), 3
     end
+    local same = op == "==" or op == "~="
     local number = kind(a) == "tensor" and (b[1] == "name" and translate.of_loop(b[2])
-        or (op == "==" or op == "~=") and literal(b) and "literal")
+        or same and literal(b) and "literal")
     if number and counts.open_label(a) then
-        local class = (number == "one" or number == 0) and (op == "==" or op == "~=")
-        if number == "literal" then note(CLASS)
+        local one = number == "literal" and translate.has_indices() -- beside x.argmax(1) == 1
+        local class = (number == "one" or number == 0 or one) and same
+        if literal(b) == 0 and not one then
+            say(("%s %s 1 of classes, which count from 1 here; %s %s 0 of other numbers"):format(
+                emit(a, 4), op, emit(a, 4), op))
+        elseif number == "literal" and not one then note(CLASS)
         else note(class and CLASSES or counts.OPEN, true) end
         if class then return ("%s %s %s"):format(emit(a, 4), op, (counts.plus(b, 1))), 3 end
     end

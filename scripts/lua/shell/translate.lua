@@ -28,6 +28,7 @@ function translate.unused(name)
 end
 
 function translate.line() return scope.line end
+function translate.nodes() return scope.nodes end
 
 -- Whether the pattern is in the line, or in one above it.
 function translate.above(pattern)
@@ -61,7 +62,6 @@ local function joined(list, f, n)
 end
 translate.joined = joined
 
-
 function translate.with(outer, f, ...)
     for _, name in ipairs { "operators", "texts", "indices", "calls" } do
         require("shell." .. name)
@@ -86,12 +86,9 @@ end
 translate.value = value_of
 
 -- Whether an earlier line opened a file under the name, or set it to what NumPy makes.
-function translate.is_file(name)
-    return not loops[name] and not told[name] and scope.is_file(name)
-end
-function translate.is_array(name)
-    return not loops[name] and not told[name] and scope.is_array(name)
-end
+local function earlier(name, ask) return not loops[name] and not told[name] and ask(name) end
+function translate.is_file(name) return earlier(name, scope.is_file) end
+function translate.is_array(name) return earlier(name, scope.is_array) end
 
 function translate.told(name) return told[name] end
 
@@ -125,7 +122,8 @@ end
 -- Whether the variable's numbers count from 1 here and from 0 in Python.
 function translate.from_one(name)
     local of = loops[name]
-    return of == "index" or of == "indices" or not of and of_one[name] == true
+    if of or told[name] then return of == "index" or of == "indices" or of_one[name] == true end
+    return scope.from_one(name)
 end
 
 -- The class of layer that the expression is, as nn.NLLLoss(), or a variable of one.
@@ -159,9 +157,15 @@ end
 
 -- ---- what a value is ----
 
-local numbers = { len = true, int = true, float = true, abs = true, round = true, ord = true }
-local of_number = { item = true, numel = true, dim = true, ndimension = true, nelement = true,
-    element_size = true }
+local function set(words)
+    local out = {}
+    for word in words:gmatch "%S+" do out[word] = true end
+    return out
+end
+local numbers = set "len int float abs round ord random.randint random.random random.uniform"
+local of_number = set "item numel dim ndimension nelement element_size"
+local listing = set "list tuple dict divmod sorted range map filter zip reversed"
+local lists = set "tolist split chunk splitlines parameters children" -- methods
 local methods = registry["gpush.tensor.methods"]
 
 -- "torch.nn.Linear" of a chain of names; nil for any other expression.
@@ -195,12 +199,9 @@ local function call_kind(node)
     if name == "bool" then return "boolean" end
     if translate.is_split(node) then return "table" end
     if name == "next" and require "shell.loops.batches".next(node) then return "table" end
-    if name == "list" or name == "tuple" or name == "dict" or name == "divmod"
-        or name == "sorted" or name == "range" or name == "map" or name == "filter"
-        or name == "zip" or name == "reversed" then
-        return "table"
-    end
+    if listing[name] then return "table" end
     local first = node[3][1] or {}
+    if name == "pow" and kind(first) == "number" then return "number" end
     local own = f[1] == "name" and kind(first) ~= "tensor" and f[2] -- Python's
     if own == "any" or own == "all" then return "boolean" end
     if own == "max" or own == "min" or own == "sum" then
@@ -217,20 +218,21 @@ local function call_kind(node)
         and value_of(path(f[2]) or "")
     if type(dict) == "table" then return type(dict[first[2]]) end
     if f[1] == "method" or f[1] == "field" then
+        local of = kind(f[2])
         if of_number[last] or last == "size" and #node[3] > 0 then return "number" end
-        if last == "copy" and kind(f[2]) == "table" then return "table" end
-        if (last == "index" or last == "count") and kind(f[2]) == "table" then return "number" end
-        if last == "tolist" or last == "split" or last == "chunk" then return "table" end
-        if kind(f[2]) == "string" then
+        if lists[last] or last == "copy" and of == "table" then return "table" end
+        if (last == "index" or last == "count") and of == "table" then return "number" end
+        if of == "string" then
             return last:find "^is" and "boolean" or last:find "swith$" and "boolean"
                 or (last == "find" or last == "index" or last == "count") and "number" or "string"
         end
-        if last == "numpy" and #node[3] == 0 then return kind(f[2]) or "tensor" end
+        if last == "numpy" and #node[3] == 0 then return of or "tensor" end
         if methods[last] then return "tensor" end
     end
     local op = elsewhere.canonical(name or "")
-    return elsewhere.ops()[op] and "tensor" or (op == "tensor" or op == "arange") and "tensor"
-        or nil
+    local form = name and (elsewhere.forms[elsewhere.keys(name)[1]] or {})[1] -- np.percentile
+    if form and elsewhere.ops()[form.text:match "^([%l_]+)%("] then return "tensor" end
+    return (elsewhere.ops()[op] or op == "tensor") and "tensor" or nil
 end
 
 local kinds = { number = "number", string = "string", list = "table", tuple = "table",
@@ -455,8 +457,7 @@ function write.field(node)
     if pair then return pair, level end
     if name == "__getitem__" then
         local list = kind(object) == "table" and not require "shell.loops".is_dict(object)
-        return ("function(k) return %s[k%s] end"):format(emit(object, 14), list and " + 1" or ""),
-            13
+        return ("function(k) return %s[k%s] end"):format(emit(object), list and " + 1" or ""), 13
     end
     if name == "type" and object[3] == "device" then
         return ('%s:match "^%%a+"'):format(emit(object, 14))

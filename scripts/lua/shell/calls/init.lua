@@ -89,6 +89,7 @@ local function is_array(node)
     end
     return f and f[1] == "field" and (f[3] == "numpy" or is_array(f[2]))
 end
+translate.is_numpys = is_array
 local of_arrays = {}
 for name in ("mean std var max min ptp cumsum cumprod repeat dot nonzero take"):gmatch "%a+" do
     of_arrays[name] = true
@@ -195,6 +196,35 @@ function method_call(node)
     return call(target .. "." .. name, arguments(args, {}, nil))
 end
 
+-- Functions that join tensors or choose among them.
+local joins = {}
+for name in ("where cat concat concatenate stack hstack vstack column_stack"):gmatch "%S+" do
+    joins[name] = true
+end
+local function each_of(a) return (a[1] == "list" or a[1] == "tuple") and { table.unpack(a, 2) } end
+
+-- The arguments, and those in lists, with indices as Python's numbers.
+local function as_numbers(args)
+    local out = {}
+    for i, a in ipairs(args) do
+        local list = each_of(a)
+        out[i] = list and { a[1], table.unpack(as_numbers(list)) }
+            or translate.is_index(a) and translate.from_zero(a) or a
+    end
+    return out
+end
+
+-- Whether some of the arguments are neither indices nor labels that may be such.
+local function joins_numbers(args)
+    for _, a in ipairs(args) do
+        local list = each_of(a)
+        local label = translate.is_index(a) or a[1] == "named" or translate.is_mask(a)
+        if not label and counts.open_label(a) then label = true; note(counts.OPEN, true) end
+        if list and joins_numbers(list) or not list and not label then return true end
+    end
+    return false
+end
+
 -- Python's functions that take a text as a list of its characters.
 local of_sequences = {}
 for name in ("sum any all list tuple sorted reversed map filter max min"):gmatch "%a+" do
@@ -229,10 +259,9 @@ function named_call(node, full)
         and (translate.is_index(args[1]) or translate.is_index(args[2])) then
         return method_call { "call", { "field", args[1], op }, { args[2] } }
     elseif of_sequences[full] then args = translate.sequences(args) end
-    if full == "float" or takes_number(last) and elsewhere.is_package(full, value_of) then
-        local numbers = {} -- torch.add(x.argmax(1), 1)
-        for i, a in ipairs(args) do numbers[i] = translate.from_zero(a) end
-        args = numbers
+    local takes = takes_number(last) or joins[last] and joins_numbers(args)
+    if full == "float" or takes and elsewhere.is_package(full, value_of) then
+        args = as_numbers(args) -- torch.add(x.argmax(1), 1)
     end
     local own = require "shell.builtins"[elsewhere.keys(full)[1]]
     if own then

@@ -4,7 +4,6 @@
 local require = ...
 local translate = require "shell.translate"
 local emit, kind, say = translate.expression, translate.kind, translate.say
-local elsewhere = require "shell.elsewhere"
 local unpack = {}
 
 -- The targets in a tuple, [a, b] being one, too; nil of any other target.
@@ -88,8 +87,11 @@ end
 
 -- ---- tensors ----
 
-local single <const> = { unary = true, binary = true, view = true, reduce = true, compare = true,
-    predicate = true }
+local several <const> = {} -- tensors that these give, beside those of translate.part_of
+for name in ("split chunk unbind tensor_split hsplit vsplit dsplit meshgrid broadcast_tensors where \z
+    nonzero gradient unravel_index unique unique_consecutive histogram"):gmatch "%S+" do
+    several[name] = true
+end
 
 -- Whether the expression is one tensor, rather than several values as x.max(1).
 function unpack.is_one(node)
@@ -97,9 +99,7 @@ function unpack.is_one(node)
     if kind(node) ~= "tensor" or translate.gives_indices(node) then return false end
     if node[1] ~= "call" then return node[1] ~= "choice" end
     local name = node[2][3] or node[2][2]
-    local op = type(name) == "string" and elsewhere.canonical(translate.path(node[2]) or name)
-    local row = elsewhere.ops()[op] or elsewhere.ops()[name]
-    return op == "arange" or op == "tensor" or row ~= nil and single[row.kind] == true
+    return type(name) == "string" and not (several[name] or translate.several[name])
 end
 
 -- The tensor whose element or row the expression is; nil of any other.

@@ -1,7 +1,8 @@
 --!plain
 -- Whether a line is Julia's, where indices count from 1, ranges include their end and ^ is a power:
--- julia(line, before). It has marks of Julia, or else the last line with marks of Julia or Python
--- before it has: in the text above it, before, or among the prompt's inputs.
+-- julia(line, before), false where it is Python's, nil where that is not known. It has marks of one
+-- of them, or else the last line with such marks before it has: in the text above it, before, or
+-- among the prompt's inputs.
 local require = ...
 local tokens = require "shell.parse.tokens"
 local inputs = require "shell.parse.inputs"
@@ -41,5 +42,5 @@ return function(line, before)
     for _, text in ipairs(known == nil and inputs(before) or {}) do
         if known == nil then known = language(text) end
     end
-    return known or false
+    return known
 end

@@ -309,7 +309,7 @@ for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x
     'd = {"dim": 0}; d.update(dim=1); x.sum(**d)', "for i in range(3): print(x[:i].sum())",
     "for i in range(3): print(x[-i:].sum())",
     "p = [(0, 0), (1, 1)]; [x[a] for a in p]", "p = (1, 3); x[:, slice(*p)]", "x[slice(*xs)]",
-    "x.max(axis=1)[1]", "x.min(axis=0)[0]", "(lab == 0).sum()", "F.one_hot(lab, int(lab.max()) + 1)",
+    "xs < ys", "np.array(words)", "del xs[1:2]", "x.max(axis=1)[1]", "x.min(axis=0)[0]", "(lab == 0).sum()", "F.one_hot(lab, int(lab.max()) + 1)",
     "torch.bincount(lab * 3 + x.argmax(1), minlength=9)", "q = min(n, x.shape[1])", "xs[abs(-1)]", "xs[max(0, 1)]", "x[abs(-1)]", "xs[round(1.2)]",
     "f = lambda a: x.sum(a); f(1)", "f = lambda a: x[a]; f(1)",
     "p = (slice(0, 2), 1); x[p]", "for i in range(3): print(x[i - 1:i + 1].sum())" } do

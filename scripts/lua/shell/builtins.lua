@@ -144,6 +144,28 @@ function functions.filter(args)
         loops = { { targets = { v }, over = args[2], cond = lambda and f[3] or v } } })
 end
 
+for _, name in ipairs { "np.argmax", "np.argmin" } do -- of a mask
+    functions[name] = function(args)
+        if not args[1] or not translate.is_mask(args[1]) then return nil end
+        return emit { "call", { "name", name }, { { "call", { "field", { "paren", args[1] }, "int" },
+            {} }, table.unpack(args, 2) } }
+    end
+end
+
+functions["np.array"] = function(args)
+    if args[1] and require "shell.loops".element(args[1]) == "string" then
+        say "tensors hold numbers: texts stay in a table"
+    end
+end
+
+functions["np.random.choice"] = function(args) -- of texts, which tensors do not hold
+    local n = args[2] and (args[2][1] == "named" and args[2][2] == "size" and args[2][3] or args[2])
+    if not n or #args > 2 or require "shell.loops".element(args[1]) ~= "string" then return nil end
+    local call = { "call", { "name", "random.choice" }, { args[1] } }
+    return (emit { "comprehension", "list", call, loops = { { targets = { { "name", "_" } },
+        over = { "call", { "name", "range" }, { n } } } } })
+end
+
 -- NumPy's means of whole numbers and masks have fractions.
 local function average(name)
     return function(args)
@@ -254,6 +276,9 @@ function functions.next(args)
     local e = args[1]
     local batch = batches.next { "call", { "name", "next" }, args }
     if batch then return "{" .. batch .. "}", 13 end
+    local made = translate.origin(e)
+    local iterator = made ~= e and made[1] == "call" and path(made[2]) == "iter"
+    if #args == 1 and (iterator or kind(e) == "function") then return emit(e, 14) .. "()" end
     if e[1] ~= "call" then return nil end
     local iterated = path(e[2]) == "iter" and kind(e[3][1]) == "table" and e[3][1]
         or e[2][3] == "parameters" and e
@@ -265,7 +290,10 @@ end
 
 function functions.iter(args)
     local loader = batches.loader(args[1])
-    return loader and emit(loader, 14) .. "()"
+    if loader then return emit(loader, 14) .. "()" end
+    if kind(args[1]) ~= "table" or #args > 1 then return nil end
+    return translate.renamed("coroutine.wrap(function() for _, v in ipairs(%s) do \z
+        coroutine.yield(v) end end)", "v"):format((emit(translate.sequences(args)[1])))
 end
 
 -- A data set of the samples whose numbers, from 0, are given.

@@ -84,7 +84,7 @@ elsewhere.needless = { use_cuda = "devices are always recorded",
     activities = "processor and devices are always recorded",
     width = "a table is as wide as the terminal", max_name_column_width = "names are whole",
     map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
-    non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
+    persistent_workers = "a loader's workers stay", non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
 
 -- Which result of an op of that name is the first of indices: 1, or 2 after values; nil: none is.
 local indices
@@ -123,7 +123,7 @@ end
 
 -- ---- reading the table ----
 
-local of_word = { BOOL = "boolean", S = "string", SEP = "string", L = "table", L2 = "table",
+local of_word = { BOOL = "boolean", EDGES = "table", S = "string", SEP = "string", L = "table", L2 = "table",
     N = "number", N2 = "number",
     N3 = "number", V = "tensor" }
 elsewhere.forms = {}
@@ -150,7 +150,7 @@ local function form_of(key, list, text)
     form.own = table.concat(form.own, " ")
     return form
 end
-local rows = require "shell.rows" .. require "shell.parse.julia_rows"
+local rows = require "shell.rows" .. require "shell.numpy_rows" .. require "shell.parse.julia_rows"
 for left, text in rows:gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
     local keys, list = left:match "^([^(]*)%((.*)%)$"
     for key in keys:gmatch "[^|]+" do

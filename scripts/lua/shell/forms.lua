@@ -26,6 +26,13 @@ function of_word.KEY(node, given)
     if node[1] == "lambda" and #node[2] == 1 then
         node[2][1].of = require "shell.loops".element(given.X or given.L)
     end
+    local own = node[1] == "name" and elsewhere.forms[node[2]] and rawequal(rawget(_G, node[2]),
+        gpush[node[2]]) -- sum: of lists, Python's
+    if own and gpush[node[2]] then
+        local v = { "name", translate.unused "v" }
+        node = { "lambda", { { v[2], of = require "shell.loops".element(given.X or given.L) } },
+            { "call", node, { v } } }
+    end
     return emit(node)
 end
 of_word.F = of_word.KEY
@@ -123,7 +130,8 @@ local function fitted(form, args)
     for i, word in ipairs(form.words) do
         for _, key in ipairs { word, word:lower(),
             word == "AXIS" and "dim" or word == "DIM" and "axis"
-            or word == "STOP" and (left.high and "high" or "end") or word:lower() } do
+            or word == "STOP" and (left.high and "high" or "end")
+            or word == "EDGES" and "bins" or word:lower() } do
             if left[key] and given[word] then return nil end
             if left[key] then given[word], left[key] = left[key], nil end
         end
@@ -150,7 +158,9 @@ local function fill(form, args)
     local rest, typed = {}, form.text:match "^[%w_.]+"
     typed = of_options[typed] or elsewhere.options[typed] or {}
     for _, a in ipairs(args) do
-        if a[1] == "named" and left[a[2]] then
+        if a[1] == "named" and left[a[2]] and elsewhere.needless[a[2]] then
+            note("nothing to give: " .. elsewhere.needless[a[2]])
+        elseif a[1] == "named" and left[a[2]] then
             rest[#rest + 1] = translate.option(typed[a[2]] or a[2], a[3])
         end
     end

@@ -144,7 +144,8 @@ local elsewhere_names = {
 
 -- Messages that only a line in another language brings.
 local foreign_error = { "call it with a colon, ", "call a method with a colon: ",
-    "index 0 is out of range", ": sample 0 of %d+$", "a list has no index 0: ",
+    "index 0 is out of range", "dim 0 is out of range", ": sample [0-][%d]* of %d+$",
+    "attempt to compare two table values", "pow: 3 arguments given", "a list has no index 0: ",
     "module%[[-0]%d*%]: ",
     "attempt to call a tensor value",
     "tensor: the value is a string", "call a %a+ value %(%a+ 'f'%)$",

@@ -378,6 +378,10 @@ function translate.write.index(node)
     if translate.is_sample(node) then
         return ("%s:get(%s)"):format(base, counts.place("#" .. base, items[1]))
     end
+    if #items == 1 and items[1][1] == "range" and translate.layer(node[2]):find "Sequential$" then
+        items[1].of = node[2]
+        return "nn.Sequential(" .. range_of_list(base, items[1]):sub(2, -2) .. ")"
+    end
     if #items == 1 then
         local item, k = items[1], kind(node[2]) or translate.in_list(node[2]) and "table" or nil
         if item[1] == "string" then return ("%s[%s]"):format(base, (emit(item))) end

@@ -135,6 +135,7 @@ local function is_mask(node)
     end
     local v = node[1] == "name" and value_of(node[2])
     local f = node[1] == "call" and node[2][1] == "field" and node[2][3]
+    if f == "numpy" or f == "cpu" then return is_mask(node[2][2]) end
     return node[1] == "compare" or f == "all" or f == "any"
         or gpush.is_tensor(v) and v.dtype == "bool"
 end
@@ -394,7 +395,10 @@ local function compared(a, op, b)
         else note(class and CLASSES or counts.OPEN, true) end
         if class then return ("%s %s %s"):format(emit(a, 4), op, (counts.plus(b, 1))), 3 end
     end
-    local lists = kind(a) == "table" and kind(b) == "table" and (op == "==" or op == "~=")
+    local lists = kind(a) == "table" and kind(b) == "table" and same
+    if kind(a) == "table" and kind(b) == "table" and not same then
+        say "lists are not compared in Lua: a loop to the first values that differ"
+    end
     local function size(e) -- tuple(x.shape) is x.shape
         local of = e[1] == "call" and (path(e[2]) == "list" or path(e[2]) == "tuple") and e[3][1]
         return translate.is_shape(of or e) and (of or e) or path(e[2]) == "torch.Size" and e or nil

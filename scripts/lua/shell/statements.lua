@@ -7,7 +7,7 @@ local translate = require "shell.translate"
 require "shell.operators" -- translate.condition
 local emit, condition, kind, say = translate.expression, translate.condition, translate.kind,
     translate.say
-local path, joined = translate.path, translate.joined
+local path, joined, place = translate.path, translate.joined, require "shell.counts".place
 local statements, write = {}, {}
 local nested = false -- whether the statements stand in a block
 
@@ -237,18 +237,25 @@ write["return"] = function(node)
     return #list > 0 and "return " .. values(list) or "return"
 end
 
+-- del t[2:], del t[0], del d["a"]
+local function removed(node)
+    local item, of = node[3][1], emit(node[2], 14)
+    if kind(node[2]) == "tensor" then say "a tensor's elements stay: x[mask], or cat of two parts" end
+    if item[1] == "range" then
+        if item[3] or item[4] then say "a part of a list: table.remove(t, i) in a loop" end
+        local i = translate.unused "i"
+        return ("for %s = #%s, %s, -1 do %s[%s] = nil end"):format(i, of,
+            item[2] and place("#" .. of, item[2]) or "1", of, i)
+    end
+    local list = kind(item) == "number" and not loops.is_dict(node[2])
+    return list and ("table.remove(%s, %s)"):format(of, emit(node):match "%[([^%]]*)%]$")
+        or emit(node) .. " = nil"
+end
+
 function write.del(node)
     local out = {}
     for i, v in ipairs(node[2]) do
-        if v[1] == "index" then
-            local item = v[3][1]
-            if kind(v[2]) == "tensor" then
-                say "a tensor's elements stay: x[mask], or cat of two parts"
-            end
-            local list = kind(item) == "number" and not loops.is_dict(v[2])
-            out[i] = list and ("table.remove(%s, %s)"):format(emit(v[2]),
-                emit(v):match "%[([^%]]*)%]$") or emit(v) .. " = nil"
-        else out[i] = emit(v) .. " = nil" end
+        out[i] = v[1] == "index" and removed(v) or emit(v) .. " = nil"
     end
     return table.concat(out, "; ")
 end

@@ -309,6 +309,11 @@ local function check_all_given(args, of, op)
     end
 end
 
+local function has_list(node)
+    for i = 2, #node do if kind(node[i]) == "table" then return true end end
+    return false
+end
+
 -- The arguments in Lua, named ones in a final table; of: the op's parameters; counted: those by
 -- place count from 1 already.
 local function arguments(args, of, op, counted)
@@ -323,7 +328,9 @@ local function arguments(args, of, op, counted)
     local numbers = dtype and of[1] and of[1][1] == "operand" -- np.arctan2(1, 1)
     for _, a in ipairs(args) do numbers = numbers and kind(a) == "number" end
     for _, a in ipairs(args) do
-        if a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
+        if a[1] == "named" and op and elsewhere.needless[a[2]] and not parameter_of(a[2], of, op) then
+            note("nothing to give: " .. elsewhere.needless[a[2]])
+        elseif a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         elseif a[1] == "options" then more = more and say(OPTIONS) or a
         else
             n = n + 1
@@ -332,20 +339,23 @@ local function arguments(args, of, op, counted)
             local flat = args[1][1] ~= "tuple" and args[1][1] ~= "list"
             if flat and variadic and variadic[1] == "shape" then parameter = nil end
             local f = not counted and role(parameter, op)
+            local of_type = op and a[1] == "name" and translate.dtype(a) ~= emit(a) -- zeros(3, int)
+            if of_type then f = translate.dtype end
             local none = a[1] == "constant" and a[2] == "nil"
             if none and f == dims and parameter.needed then say(counts.FLAT) end
             if f and a[1] == "star" then a, f = starred(a), emit end
-            if parameter and parameter[2] == "correction" and a[1] == "constant" then
+            local unbiased = a[1] == "constant" and a[2] ~= "nil" and parameter_of("correction", of)
+            if unbiased then -- torch.var(x, False)
                 named[#named + 1] = "unbiased = " .. a[2]
             elseif of.of_lists and (is_array(a, parameter, op) or numbers and n == 1) then
                 local of_indices = f == shifted or f == translate.beside_index
                 list[#list + 1] = not of_indices and made_tensor(a, dtype)
                     or kind(a) == "number" and ("tensor(%s)"):format(shifted(a)) or shifted(a)
             elseif of.of_lists and parameter and of_tensors[parameter[1]]
-                and kind(a[2]) == "table" and kind(a) == "table" then
+                and has_list(a) and kind(a) == "table" then
                 list[#list + 1] = each(function(e) return made_tensor(e, dtype) end, a)
-            elseif dtype and kind(a) == "tensor" and whole_array(a) and not takes_whole(op)
-                and parameter and parameter[1] == "tensor" then
+            elseif not f and dtype and kind(a) == "tensor" and whole_array(a)
+                and not takes_whole(op) and parameter and parameter[1] == "tensor" then
                 list[#list + 1] = emit({ "paren", a }, 14) .. ":double()"
             else list[#list + 1] = ((f or emit)(a)) end
         end

@@ -46,7 +46,7 @@ end
 local modules = {}
 for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval \z
     modules named_modules children apply register_buffer register_parameter requires_grad_ \z
-    get_last_lr deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
+    register_forward_hook register_forward_pre_hook add_param_group get_last_lr deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
 do
     modules[name] = true
 end
@@ -91,7 +91,7 @@ local function is_array(node)
 end
 translate.is_numpys = is_array
 local of_arrays = {}
-for name in ("mean std var max min ptp cumsum cumprod repeat dot nonzero take"):gmatch "%a+" do
+for name in ("mean std var max min argmax argmin ptp cumsum cumprod repeat dot nonzero take"):gmatch "%a+" do
     of_arrays[name] = true
 end
 
@@ -182,12 +182,15 @@ function method_call(node)
     if kind(object) == "string" and not string[name] then
         say("Lua's texts have no method " .. name)
     end
+    local base = name:match "^(.*)_$"
+    if base and methods[base] and not methods[name] and not path(object) then -- x.t().squeeze_()
+        return method_call { "call", { "field", object, base }, args }
+    end
     local known = methods[name] or modules[name] or not path(object)
         or kind(object) == "string" and string[name]
     if known and is_method(object, name) then
         return call(target .. ":" .. name, arguments(args, of, op and name))
     end
-    local base = name:match "^(.*)_$"
     if base and methods[base] and not methods[name] and kind(object) ~= "table" then
         local same = elsewhere.keyword[base] or base
         return ("%s = %s"):format(target, call(target .. ":" .. same,

@@ -14,7 +14,8 @@ local function distance(a, b, limit)
         local row, c, earlier = { [0] = i }, a:byte(i), a:byte(i - 1)
         least, nearest = i, least
         for j = 1, #b do
-            local d = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (c == bytes[j] and 0 or 1))
+            local changed = last[j - 1] + (c == bytes[j] and 0 or 1)
+            local d = math.min(last[j] + 1, row[j - 1] + 1, changed)
             if i > 1 and c == bytes[j - 1] and earlier == bytes[j] then
                 d = math.min(d, before[j - 2] + 1)
             end

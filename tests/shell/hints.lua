@@ -289,10 +289,11 @@ for _, case in ipairs { { "", "for i in 1:3", "for i = 1, 3 do" },
         "(lab == 2):sum()  -- indices count from 1, and a range includes its end" },
     { "_, lab = x.max(1)\nlab = lab.cpu()", "q = (lab != 0).sum()", "q = (lab ~= 1):sum()  -- \z
         indices count from 1, and a range includes its end" },
-    { "", "q = ((x.argmax(1) == 1) & (lab == 1)).sum()", "q = ((x:argmax(2) == 2) & (lab == 2)):sum()  \z
+    { "", "q = ((x.argmax(1) == 1) & (lab == 1)).sum()",
+        "q = ((x:argmax(2) == 2) & (lab == 2)):sum()  \z
         -- classes count from 1: of a tensor that counts them from 0 without + 1" },
-    { "", "x.argmax(1) - lab", "x:argmax(2) - lab  -- indices count from 1: a tensor of labels that \z
-        count from 0 needs + 1" },
+    { "", "x.argmax(1) - lab", "x:argmax(2) - lab  -- indices count from 1: a tensor of \z
+        labels that count from 0 needs + 1" },
     { "with open(p) as f:", "for l in f: print(l)", 'for l in f:lines "L" do print(l) end' },
     { "f = open(p)", "q = [l for l in f]",
         'q = {} for l in f:lines "L" do q[#q + 1] = l end' } } do
@@ -309,8 +310,11 @@ for _, line in ipairs { "i = 0; x[:i]", "x[:zero]", "x[False]", "x[True, 0]", "x
     'd = {"dim": 0}; d.update(dim=1); x.sum(**d)', "for i in range(3): print(x[:i].sum())",
     "for i in range(3): print(x[-i:].sum())",
     "p = [(0, 0), (1, 1)]; [x[a] for a in p]", "p = (1, 3); x[:, slice(*p)]", "x[slice(*xs)]",
-    "xs < ys", "np.array(words)", "del xs[1:2]", "x.max(axis=1)[1]", "x.min(axis=0)[0]", "(lab == 0).sum()", "F.one_hot(lab, int(lab.max()) + 1)",
-    "torch.bincount(lab * 3 + x.argmax(1), minlength=9)", "q = min(n, x.shape[1])", "xs[abs(-1)]", "xs[max(0, 1)]", "x[abs(-1)]", "xs[round(1.2)]",
+    "xs < ys", "np.array(words)", "del xs[1:2]",
+    "x.max(axis=1)[1]", "x.min(axis=0)[0]", "(lab == 0).sum()",
+    "F.one_hot(lab, int(lab.max()) + 1)",
+    "torch.bincount(lab * 3 + x.argmax(1), minlength=9)",
+    "q = min(n, x.shape[1])", "xs[abs(-1)]", "xs[max(0, 1)]", "x[abs(-1)]", "xs[round(1.2)]",
     "f = lambda a: x.sum(a); f(1)", "f = lambda a: x[a]; f(1)",
     "p = (slice(0, 2), 1); x[p]", "for i in range(3): print(x[i - 1:i + 1].sum())" } do
     fresh()

@@ -147,8 +147,8 @@ end
 for _, name in ipairs { "np.argmax", "np.argmin" } do -- of a mask
     functions[name] = function(args)
         if not args[1] or not translate.is_mask(args[1]) then return nil end
-        return emit { "call", { "name", name }, { { "call", { "field", { "paren", args[1] }, "int" },
-            {} }, table.unpack(args, 2) } }
+        local numbers = { "call", { "field", { "paren", args[1] }, "int" }, {} }
+        return emit { "call", { "name", name }, { numbers, table.unpack(args, 2) } }
     end
 end
 

@@ -7,7 +7,7 @@ local registry = require "registry"
 local elsewhere = {}
 
 local ops, added
--- The table of ops, which takes milliseconds to make: anew where libraries have added some.
+-- The table of ops, which takes milliseconds to make: again where libraries have added some.
 function elsewhere.ops()
     if not ops or added ~= registry["gpush.added"] then
         ops, added = gpush.ops(true), registry["gpush.added"]
@@ -84,7 +84,8 @@ elsewhere.needless = { use_cuda = "devices are always recorded",
     activities = "processor and devices are always recorded",
     width = "a table is as wide as the terminal", max_name_column_width = "names are whole",
     map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
-    persistent_workers = "a loader's workers stay", non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
+    persistent_workers = "workers start with each pass",
+    non_blocking = "copies from pinned memory do not wait", inplace = "relu_(x) writes in place" }
 
 -- Which result of an op of that name is the first of indices: 1, or 2 after values; nil: none is.
 local indices
@@ -123,7 +124,8 @@ end
 
 -- ---- reading the table ----
 
-local of_word = { BOOL = "boolean", EDGES = "table", S = "string", SEP = "string", L = "table", L2 = "table",
+local of_word = { BOOL = "boolean", EDGES = "table",
+    S = "string", SEP = "string", L = "table", L2 = "table",
     N = "number", N2 = "number",
     N3 = "number", V = "tensor" }
 elsewhere.forms = {}

@@ -341,7 +341,8 @@ function counts.greatest_label(node)
     node = known.bare(node)
     local f, args = node[1] == "call" and node[2], node[3]
     if not f then return false end
-    if f[2] == "int" or f[3] == "item" then return counts.greatest_label(f[3] and f[2] or args[1]) end
+    if f[3] == "item" then return counts.greatest_label(f[2]) end
+    if f[2] == "int" then return counts.greatest_label(args[1]) end
     local of = f[1] == "field" and #args == 0 and f[2] or args[1]
     local max = f[3] == "max" or f[3] == "amax" or f[2] == "max"
     return max and of ~= nil and #args < 2 and counts.open_label(of)

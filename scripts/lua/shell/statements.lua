@@ -240,7 +240,9 @@ end
 -- del t[2:], del t[0], del d["a"]
 local function removed(node)
     local item, of = node[3][1], emit(node[2], 14)
-    if kind(node[2]) == "tensor" then say "a tensor's elements stay: x[mask], or cat of two parts" end
+    if kind(node[2]) == "tensor" then
+        say "a tensor's elements stay: x[mask], or cat of two parts"
+    end
     if item[1] == "range" then
         if item[3] or item[4] then say "a part of a list: table.remove(t, i) in a loop" end
         local i = translate.unused "i"

@@ -328,8 +328,8 @@ local function arguments(args, of, op, counted)
     local numbers = dtype and of[1] and of[1][1] == "operand" -- np.arctan2(1, 1)
     for _, a in ipairs(args) do numbers = numbers and kind(a) == "number" end
     for _, a in ipairs(args) do
-        if a[1] == "named" and op and elsewhere.needless[a[2]] and not parameter_of(a[2], of, op) then
-            note("nothing to give: " .. elsewhere.needless[a[2]])
+        local needless = a[1] == "named" and op and elsewhere.needless[a[2]]
+        if needless and not parameter_of(a[2], of, op) then note("nothing to give: " .. needless)
         elseif a[1] == "named" then named[#named + 1] = option(a[2], a[3], op, of)
         elseif a[1] == "options" then more = more and say(OPTIONS) or a
         else

@@ -46,7 +46,8 @@ end
 local modules = {}
 for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval \z
     modules named_modules children apply register_buffer register_parameter requires_grad_ \z
-    register_forward_hook register_forward_pre_hook add_param_group get_last_lr deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
+    register_forward_hook register_forward_pre_hook add_param_group \z
+    get_last_lr deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
 do
     modules[name] = true
 end
@@ -91,7 +92,8 @@ local function is_array(node)
 end
 translate.is_numpys = is_array
 local of_arrays = {}
-for name in ("mean std var max min argmax argmin ptp cumsum cumprod repeat dot nonzero take"):gmatch "%a+" do
+for name in ("mean std var max min argmax argmin ptp cumsum cumprod repeat dot \z
+    nonzero take"):gmatch "%a+" do
     of_arrays[name] = true
 end
 

@@ -88,8 +88,8 @@ end
 -- ---- tensors ----
 
 local several <const> = {} -- tensors that these give, beside those of translate.part_of
-for name in ("split chunk unbind tensor_split hsplit vsplit dsplit meshgrid broadcast_tensors where \z
-    nonzero gradient unravel_index unique unique_consecutive histogram"):gmatch "%S+" do
+for name in ("unbind meshgrid broadcast_tensors where nonzero gradient \z
+    unravel_index"):gmatch "%S+" do
     several[name] = true
 end
 
@@ -99,7 +99,8 @@ function unpack.is_one(node)
     if kind(node) ~= "tensor" or translate.gives_indices(node) then return false end
     if node[1] ~= "call" then return node[1] ~= "choice" end
     local name = node[2][3] or node[2][2]
-    return type(name) == "string" and not (several[name] or translate.several[name])
+    if type(name) ~= "string" or name:find "split$" or name:find "^unique" then return false end
+    return not (several[name] or translate.several[name])
 end
 
 -- The tensor whose element or row the expression is; nil of any other.

@@ -179,9 +179,9 @@ gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text) {
 static int l_constants(lua_State *L) { return gp_shell_delegate(L, "constants"); }
 
 /* Notes what is Lua in the text at index 1 and means something else in Python: its constants, which
- * are variables, f"…", a call of f, and x.size, a method. */
+ * are variables, f"…", a call of f, x.size, a method, [[1], [2]], a text, and A * B. */
 static void mention_constants(lua_State *L) {
-    static const char *const marks[] = {"True", "False", "None", "f\"", "f'", ".size"};
+    static const char *const marks[] = {"True", "False", "None", "f\"", "f'", ".size", "[[", "*"};
     const char *text = lua_tostring(L, 1);
     size_t i = 0, n = sizeof marks / sizeof *marks;
     while (i < n && !strstr(text, marks[i])) i++;

@@ -38,8 +38,12 @@ holds '[2] x = 5' ":list shows them" <<<$'x = 5\n:list'
 says $'x.size is the method: x:size() gives the sizes, x:numel() NumPy\'s number of elements\nfalse\nfalse' "x.size of a tensor is said to be a method, once" \
     <<<$'x = ones(2, 3)\nx.size == 6\nx.size == 6'
 says '1' "x.size of a table is the user's" <<<$'x = {size = 1}\nx.size'
+holds '[[1, 2], [3, 4]] is a text to Lua: lists are {{1, 2}, {3, 4}}' "a list of lists is a text" <<<'m = [[1, 2], [3, 4]]'
+holds 'in Lua: q = {} for _ = 1, 2 do q[#q + 1] = {0, 0} end' "and one that never ends is Python's" <<<'q = [[0] * 2 for _ in range(2)]'
 
 # A line is read as the language of the lines before it.
+holds "A * A is elementwise: Julia's product is A @ A" "a product of matrices, after one of Julia's" <<<$'A = ones(2, 2)\nusing CUDA\nA * A'
+holds 'lab:eq(2)' "what a line set to indices counts from 1" <<<$'x = eye(3)\nlab = x:argmax(2)\nlab.eq(1).sum()'
 holds 'in Lua: A["1:2, 1"]' "ranges after a line of Julia's include their end" <<<$'A = ones(3, 3)\nusing CUDA\nA[1:2, 1]'
 holds 'in Lua: A["2:2, 2"]' "and not after one of Python's" <<<$'A = ones(3, 3)\nusing CUDA\nimport torch\nA[1:2, 1]'
 

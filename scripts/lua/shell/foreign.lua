@@ -378,12 +378,13 @@ local function first_block(text)
     end
 end
 
--- x[[0, 2], :], whose [[ begins a long string in Lua: the line's number.
+-- x[[0, 2], :] and [[0] * 2 for _ in l], whose [[ begins a long string in Lua: the line's number.
 local function listed(text)
     text = mask(text):gsub("\2%d+\3", "")
-    if text:find("]]", 1, true) then return nil end
-    local before = text:match "^(.-)[%w_%)%]]%[%[[^%[%]\n]*%]%s*,[^\n]*%]"
-    return before and 1 + select(2, before:gsub("\n", ""))
+    local at = not text:find("]]", 1, true) and text:find("[[", 1, true)
+    local closed = at and text:match("^%b[]", at)
+    if not closed or closed:find "\n" then return nil end
+    return 1 + select(2, text:sub(1, at):gsub("\n", ""))
 end
 
 -- Whether an incomplete text continues as in Python, or ends in x:shape, and so never becomes a
@@ -451,7 +452,7 @@ end
 local constants = { True = "true", False = "false", None = "nil" }
 
 -- Notes, once, about what runs and means something else: True, False and None are variables to
--- Lua, and nil; f"{x}" calls f; x.size is the method.
+-- Lua, and nil; f"{x}" calls f; x.size is the method; [[1], [2]] is a text; A * A is elementwise.
 function foreign.constants(text)
     local masked, kept = mask(text)
     local called, n = masked:match "%f[%w_]([fF])[\"']\2(%d+)\3"
@@ -467,6 +468,22 @@ function foreign.constants(text)
         constants.size = true
         io.stderr:write(("%s.size is the method: %s:size() gives the sizes, %s:numel() NumPy's \z
             number of elements\n"):format(sized, sized, sized))
+    end
+    local list = text:match "%[%[[^%[%]\n]*%]%s*,%s*%[[^%[%]\n]*%]%]"
+    if list and not constants.list then
+        constants.list = true
+        local braces = list:gsub("[%[%]]", { ["["] = "{", ["]"] = "}" })
+        io.stderr:write(("%s is a text to Lua: lists are %s\n"):format(list, braces))
+    end
+    local a, b = text:match "%f[%w_.]([%a_][%w_]*)%s*%*%s*([%a_][%w_]*)%f[^%w_.:(%[]"
+    local function is_matrix(name)
+        local v = name and rawget(_G, name)
+        return require "gpush".is_tensor(v) and v.ndim == 2
+    end
+    if is_matrix(a) and is_matrix(b) and not constants.product
+        and require "shell.parse.julia"(text) then
+        constants.product = true
+        io.stderr:write(("%s * %s is elementwise: Julia's product is %s @ %s\n"):format(a, b, a, b))
     end
     for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do
         local lua = constants[name]

@@ -190,6 +190,7 @@ function write.binary(node)
     if op == "\\" and a == "number" then op, left, right, a, b = "/", right, left, b, a end
     if op == "\\" then
         note "of a square matrix; linalg.lstsq of another"
+        if b == "table" then right = { "raw", translate.made_tensor(right, "i64") } end
         return ("linalg.solve(%s, %s)"):format(emit(left), (emit(right)))
     end
     if op == "*" and (left.quote or right.quote) and a ~= "string" and b ~= "string" then

@@ -5,6 +5,11 @@ abs2(X) = X ^ 2
 vec(X) = X.T:flatten() -- Julia's goes column by column
 similar(X) = empty_like(X)
 sortperm(X) = argsort(X)
+findall(V) = nonzero(V):flatten()
+count(V) = V:sum()
+ifelse(V, X, Y) = where(V, X, Y)
+Float32(V) = V:float()
+Float64(V) = V:double()
 cu|CuArray(V) = V:gpu()
 cu|CuArray(L) = tensor(L, {device = "gpu"})
 Array(V) = V:cpu()

@@ -13,6 +13,10 @@ typedef struct gp_simt_now {
     char *dynamic; /* shared memory of the size that the launch gave */
 } gp_simt_now;
 
+/* A thread's stack begins at a multiple of its size; its last bytes are the thread's turns: how
+ * often it was at what may be a loop that waits for another thread. */
+enum { GP_STACK = 256 << 10, GP_STACK_TOP = 64 };
+
 enum { GP_SIMT_PLAIN, GP_SIMT_COUNT, GP_SIMT_AND, GP_SIMT_OR }; /* kinds of barriers */
 
 /* What the kernel calls. pc: the place of the call; where there is none, a function knows it by its

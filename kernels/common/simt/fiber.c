@@ -22,6 +22,7 @@
 #endif
 
 enum { GUARD = 4096, SIZE = GP_STACK - GUARD };
+static const size_t STACKS = (size_t)GP_STACK * (GP_SIMT_BLOCK + 1); /* one of them to align */
 
 static _Thread_local gp_fibers *mine;
 
@@ -123,7 +124,7 @@ static void prepare(gp_fiber *f) {
     if (f->tsan) __tsan_destroy_fiber(f->tsan);
     f->tsan = __tsan_create_fiber(0);
 #endif
-    gp_context_make(&f->c, f->stack, SIZE, fiber_main);
+    gp_context_make(&f->c, f->stack, SIZE - GP_STACK_TOP, fiber_main);
 }
 
 static bool add_fiber(gp_fibers *r) {
@@ -167,10 +168,11 @@ bool gp_fibers_begin(gp_fibers *r, const char **why) {
     *why = "kernels do not run where the processor keeps a shadow stack";
     if (shadow_stack()) return false;
     *why = "out of memory for the threads' stacks";
-    void *p = mmap(NULL, (size_t)GP_STACK * GP_SIMT_BLOCK, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, STACKS, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return false;
-    r->stacks = p, mine = r;
+    r->mapped = p, mine = r;
+    r->stacks = r->mapped + (-(uintptr_t)p & (GP_STACK - 1));
     return true;
 }
 
@@ -183,7 +185,7 @@ void gp_fibers_end(gp_fibers *r) {
 #endif
         free(r->fiber[i]);
     }
-    if (r->stacks) munmap(r->stacks, (size_t)GP_STACK * GP_SIMT_BLOCK);
+    if (r->mapped) munmap(r->mapped, STACKS);
     mine = NULL;
 }
 

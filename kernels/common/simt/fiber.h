@@ -13,8 +13,7 @@
 
 enum {
     GP_SIMT_BLOCK = 1024, /* threads */
-    GP_SIMT_WARP = 32,
-    GP_STACK = 256 << 10 /* of which a page is a guard; only touched pages take memory */
+    GP_SIMT_WARP = 32
 };
 
 typedef enum gp_fiber_state {
@@ -65,7 +64,8 @@ struct gp_fibers {
     gp_uint3 *now, dim;                     /* where threadIdx is kept, and blockDim */
     bool backward;                          /* from the last thread to the first */
     gp_fiber_context main;
-    char *stacks; /* of all fibers that there may be */
+    char *mapped, *stacks; /* of all fibers that there may be; of each a page is a guard, and only
+                              touched pages take memory */
     gp_fiber *fiber[GP_SIMT_BLOCK];
     int nfibers, used; /* the first `used` are taken by threads of this block */
     gp_fiber *current;

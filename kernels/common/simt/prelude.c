@@ -5,7 +5,8 @@
             ".hidden " name "\n.globl " name "\n" name ":\n" files ".byte 0\n.popsection\n")
 #define FILE(name) ".incbin \"kernels/common/simt/" name "\"\n"
 
-TEXT("gp_simt_prelude", FILE("abi.h") FILE("waits.h") FILE("prelude.inc") FILE("lanes.inc"));
+TEXT("gp_simt_prelude", FILE("abi.h") FILE("waits.h") FILE("prelude.inc") FILE("hooks.inc")
+                            FILE("math.inc") FILE("special.inc") FILE("lanes.inc"));
 TEXT("gp_simt_prelude_c", FILE("prelude_c.inc"));
 TEXT("gp_simt_prelude_cxx", FILE("prelude_cxx.inc") FILE("lanes_cxx.inc"));
 TEXT("gp_simt_prelude_half", FILE("half.inc"));

@@ -215,5 +215,7 @@ const gp_simt_calls gp_counted_calls = {.read = gp_count_read,
                                         .branch = gp_count_branch,
                                         .compare = gp_count_compare,
                                         CALLS};
-const gp_simt_waits gp_runner_waits = {gp_check_look, gp_check_tell, block_fence, turn};
-const gp_simt_waits gp_counted_waits = {gp_count_look, gp_count_tell, block_fence, turn};
+const gp_simt_waits gp_runner_waits = {gp_check_look, gp_check_tell, block_fence,
+                                       turn,          gp_check_own,  gp_check_disown};
+const gp_simt_waits gp_counted_waits = {gp_count_look, gp_count_tell, block_fence,
+                                        turn,          gp_check_own,  gp_check_disown};

@@ -190,6 +190,7 @@ void gp_check_block(gp_runner *r, char *first) {
     }
     c->statics.lo = first - c->launch->kernel->module->symbols.first;
     c->unwritten.area = NULL;
+    gp_check_own_none(c, r->f.n);
     c->rewrite.area = NULL, c->nguesses = 0;
     c->begin[r->block] = c->block_time = r->block_time;
     c->fence[r->block] = 0;
@@ -211,7 +212,7 @@ static void restore_variables(gp_check *c) {
 void gp_check_end(gp_check *c, bool ok) {
     enum { KEEP = 64 << 20 };
     size_t used = 0;
-    if (!ok) restore_variables(c);
+    if (!ok) restore_variables(c), gp_check_own_lost(c);
     for (int i = 0; i < c->launch->ntensors; i++) {
         const gp_simt_tensor *t = &c->launch->tensor[i];
         used += t->bytes;
@@ -232,6 +233,7 @@ void gp_check_free(gp_check *c) {
     free(c->statics.cells), free(c->data.cells);
     free(c->statics.variable), free(c->data.variable);
     free(c->begin), free(c->fence), free(c->data_before);
+    gp_check_own_free(c);
     free(c);
 }
 
@@ -354,7 +356,7 @@ static inline gp_area *allowed(gp_runner *r, gp_check *c, const char *p, unsigne
                                bool write, const void *pc) {
     gp_area *a = gp_check_area(c, p);
     may_stop(r, c);
-    if (!a && of_thread(r, c, p, write)) return NULL;
+    if (!a && of_thread(r, c, p, write)) return gp_check_stack(r, p, size, write, pc), NULL;
     if (!a || !within(a, p, size)) gp_report_outside(r, a, p, size, write, pc);
     int variable = a->variable ? a->variable[p - a->lo] : 0;
     if (variable == GUARD) return NULL;

@@ -96,6 +96,8 @@ struct gp_check {
     uint64_t count, due;     /* accesses of the launch, and up to where the thread goes on */
     gp_heard heard;
     gp_watch watch;
+    gp_simt_own *own[GP_SIMT_BLOCK]; /* by thread: the array that began last */
+    uint8_t *of_stack;               /* by byte of the threads' stacks: gp_own_state; NULL */
 };
 
 static inline gp_word *gp_word_at(const gp_area *a, const void *p) {
@@ -121,6 +123,18 @@ int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last);
 /* What gp_check_read4 and gp_check_write4 do. */
 void gp_check_read4_at(const void *p, const void *pc);
 void gp_check_write4_at(void *p, const void *pc);
+
+/* ---- own.c ---- */
+
+typedef enum gp_own_state { GP_NO_ARRAY, GP_UNWRITTEN, GP_WRITTEN, GP_ROOM } gp_own_state;
+/* Looks at an access of the running thread's stack. Ends the block where it is outside of an array,
+ * or reads what was not written. */
+void gp_check_stack(gp_runner *r, const char *p, unsigned long size, bool write, const void *pc);
+/* A block of n threads begins: no array has. */
+void gp_check_own_none(gp_check *c, int n);
+/* Threads have ended without the ends of their arrays. */
+void gp_check_own_lost(gp_check *c);
+void gp_check_own_free(gp_check *c);
 
 /* ---- turns.c ---- */
 
@@ -150,6 +164,8 @@ _Noreturn void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, 
                                  bool write, const void *pc);
 _Noreturn void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p,
                                     unsigned long size, bool write, const void *pc);
+/* Of an array of the thread's own. */
+_Noreturn void gp_report_unwritten(gp_runner *r, const char *p, unsigned long size, const void *pc);
 /* No thread of the block writes what the running one waits for. */
 _Noreturn void gp_report_waits(gp_runner *r, const char *p, unsigned long size, const void *pc);
 _Noreturn void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,

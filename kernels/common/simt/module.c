@@ -20,8 +20,9 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
     "-fstack-clash-protection -fvisibility=hidden -ftrack-macro-expansion=0 "                      \
     "-fdiagnostics-color=never "                                                                   \
     "-foptimize-sibling-calls -fPIC -shared -nostdlib -Wl,-Bsymbolic"
+/* Without -ftree-loop-im, which reads before a loop what perhaps is not read in it. */
 #define CHECKED                                                                                    \
-    FLAGS " -O1 -fno-tree-sra -fsanitize=thread -g1 -gdwarf-4 --param "                            \
+    FLAGS " -O1 -fno-tree-sra -fno-tree-loop-im -fsanitize=thread -g1 -gdwarf-4 --param "          \
           "tsan-instrument-func-entry-exit=0"
 /* Basic blocks in the order of the text, and functions in the place of their calls: counts.c. */
 #define COUNTED                                                                                    \

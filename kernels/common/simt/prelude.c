@@ -6,7 +6,7 @@
 #define FILE(name) ".incbin \"kernels/common/simt/" name "\"\n"
 
 TEXT("gp_simt_prelude", FILE("abi.h") FILE("waits.h") FILE("prelude.inc") FILE("hooks.inc")
-                            FILE("math.inc") FILE("special.inc") FILE("lanes.inc"));
+                            FILE("math.inc") FILE("special.inc") FILE("own.inc") FILE("lanes.inc"));
 TEXT("gp_simt_prelude_c", FILE("prelude_c.inc"));
 TEXT("gp_simt_prelude_cxx", FILE("prelude_cxx.inc") FILE("lanes_cxx.inc"));
 TEXT("gp_simt_prelude_half", FILE("half.inc"));

@@ -90,8 +90,10 @@ static void consider_variables(const gp_check *c, const gp_area *a, nearest *n, 
 }
 
 /* Names the element that is nearest to p, in the area, or in any. */
-static const char *element_text(const gp_check *c, const gp_area *a, const char *p,
+static const char *element_text(const gp_runner *r, const gp_area *a, const char *p,
                                 unsigned long size, char *buf) {
+    const gp_check *c = r->check;
+    int thread = r->f.current ? r->f.current->thread : 0;
     nearest n = {p, UINT64_MAX, buf};
     char name[WHAT / 2];
     snprintf(buf, WHAT, "address %p, which is in no argument or variable", (const void *)p);
@@ -103,6 +105,10 @@ static const char *element_text(const gp_check *c, const gp_area *a, const char 
     }
     if (a == &c->area[0]) consider(&n, "the dynamic shared memory", a->lo, a->bytes, size);
     consider_variables(c, a, &n, size);
+    for (const gp_simt_own *o = a ? NULL : c->own[thread]; o; o = o->outer) {
+        snprintf(name, sizeof name, "'%s'", o->name);
+        consider(&n, name, o->lo, o->bytes, at_most(o->size, o->bytes));
+    }
     return buf;
 }
 
@@ -130,7 +136,14 @@ void gp_report_outside(gp_runner *r, const gp_area *a, const char *p, unsigned l
         gp_fibers_fail(&r->f, "%s through a null pointer at %s, %s", write ? "write" : "read", line,
                        running(r, who));
     gp_fibers_fail(&r->f, "out of bounds %s at %s, %s: %s", write ? "write" : "read", line,
-                   running(r, who), element_text(r->check, a, p, size, what));
+                   running(r, who), element_text(r, a, p, size, what));
+}
+
+void gp_report_unwritten(gp_runner *r, const char *p, unsigned long size, const void *pc) {
+    char line[LINE], who[WHO], what[WHAT];
+    gp_fibers_fail(&r->f, "read of the thread's own array before a write at %s, %s: %s",
+                   gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
+                   running(r, who), element_text(r, NULL, p, size, what));
 }
 
 void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
@@ -139,7 +152,7 @@ void gp_report_misaligned(gp_runner *r, const gp_area *a, const char *p, unsigne
     gp_fibers_fail(&r->f, "misaligned %s of %lu bytes at %s, %s: %s is at no multiple of %lu",
                    write ? "write" : "read", size,
                    gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
-                   running(r, who), element_text(r->check, a, p, size, what), size);
+                   running(r, who), element_text(r, a, p, size, what), size);
 }
 
 void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned long size,
@@ -148,7 +161,7 @@ void gp_report_const(gp_runner *r, const gp_area *a, const char *p, unsigned lon
     gp_fibers_fail(&r->f, "write to a const %s at %s, %s: %s",
                    a->variable ? "variable" : "argument",
                    gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line),
-                   running(r, who), element_text(r->check, a, p, size, what));
+                   running(r, who), element_text(r, a, p, size, what));
 }
 
 void gp_report_waits(gp_runner *r, const char *p, unsigned long size, const void *pc) {
@@ -156,7 +169,7 @@ void gp_report_waits(gp_runner *r, const char *p, unsigned long size, const void
     gp_simt_place_text(r->launch->kernel->module, pc, line, sizeof line);
     gp_fibers_fail(
         &r->f, "waits without end at %s, %s: no thread of the block that can go on writes %s", line,
-        running(r, who), element_text(r->check, gp_check_area(r->check, p), p, size, what));
+        running(r, who), element_text(r, gp_check_area(r->check, p), p, size, what));
 }
 
 /* Whether one of them is atomic and one not, though a read of a volatile word is as good as one. */
@@ -182,7 +195,7 @@ static void race_text(const gp_runner *r, const gp_area *a, const gp_word *cell,
              place_of(m, old, other),
              is_mixed(old, new, what) ? ", one of them atomic and one not" : "",
              block == r->block ? "no barrier between" : "nothing orders blocks",
-             element_text(c, a, p, 4, which));
+             element_text(r, a, p, 4, which));
 }
 
 void gp_report_race(gp_runner *r, const gp_area *a, const gp_word *cell, gp_access old,
@@ -228,6 +241,6 @@ bool gp_check_written(gp_runner *r) {
              "read of shared memory that the block has not written at %s, %s: %s",
              place_of(r->launch->kernel->module, u->read, line),
              gp_simt_thread_text(r->launch, r->block, u->read.thread, who, sizeof who),
-             element_text(r->check, u->area, gp_cell_address(u->area, u->cell), 4, what));
+             element_text(r, u->area, gp_cell_address(u->area, u->cell), 4, what));
     return false;
 }

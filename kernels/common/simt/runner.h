@@ -103,6 +103,9 @@ void gp_check_atomic(void *p, unsigned long size, const void *pc);
 /* A read and a write of a volatile variable. */
 void gp_check_look(const void *p, unsigned long size, const void *pc);
 void gp_check_tell(void *p, unsigned long size, const void *pc);
+/* An array of the running thread's begins, and ends. */
+void gp_check_own(gp_simt_own *o);
+void gp_check_disown(gp_simt_own *o);
 /* The running thread's reads of these words in this block were guesses for an atomicCAS. */
 void gp_check_guessed(void *p, unsigned long size);
 

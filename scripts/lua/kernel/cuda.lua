@@ -72,6 +72,10 @@ local function constants_of(module)
     return bits
 end
 
+-- Before a text whose threads' own arrays are not looked at.
+local BARE <const> = ("ARRAY ARRAY_END(n) ARRAY_INIT(name) ARRAY_INIT_END ARRAY_OF(n) \z
+    ARRAY_KNOWN(n,name,of,w) "):gsub("([%w_]+)(%S*) ", "#undef GP_%1\n#define GP_%1%2\n")
+
 -- Compiles it, or looks for it on disk: a module and its bytes of shared memory; nil, and what the
 -- compiler says of the text.
 local function try(module, how, cxx, only_found)
@@ -83,7 +87,8 @@ local function try(module, how, cxx, only_found)
     return simt.build { name = name, file = module.file, line = module.line, cxx = cxx,
         checked = how and true or false, counted = how == "counted", half = module.half,
         only_found = only_found, nglobals = #module.globals, constants = constants_of(module),
-        text = "#line 1 \"kernel\"\n" .. read_as(module, cxx).compiled .. entries(module) }
+        text = (module.bare and BARE or "") .. "#line 1 \"kernel\"\n" ..
+            read_as(module, cxx).compiled .. entries(module) }
 end
 
 -- As C++ where the text needs it; else as C, and what that refuses as C++.
@@ -101,10 +106,15 @@ local function compile(module, how)
 end
 
 -- The module as it is compiled for that: false, true: checked, or "counted", which is checked too.
-local function build(module, how)
+local build
+function build(module, how)
     local known = module.built[how]
     if known then return known end
     local cxx, handle, shared = compile(module, how)
+    if not handle and not module.bare and read_as(module, cxx).arrays > 0 then -- perhaps for what the arrays were made
+        module.bare = true
+        return build(module, how)
+    end
     if not handle then
         fail("%s: the compiler refuses the text: %s", module.name,
             errors_of(module, read_as(module, cxx), shared))

@@ -5,7 +5,7 @@
 local require = ...
 local fail, names = require "fail", require "kernel.names"
 local parameters = require "kernel.parameters"
-local lexer = require "kernel.tokens"
+local lexer, arrays = require "kernel.tokens", require "kernel.arrays"
 local closing, line_of, OPEN = lexer.closing, lexer.line_of, lexer.OPEN
 
 -- What a thread asks for, as a function's own variables: reading them is no access of memory.
@@ -122,6 +122,7 @@ end
 
 -- A function's body, from its { at index i to `last`: its first words are the thread's variables.
 function Writer:body(i, last)
+    self.bodies[#self.bodies + 1] = { i, last }
     local found, texts = {}, {}
     for k = i, last do
         local word = self.list[k].text
@@ -366,12 +367,13 @@ end
 local function read(text, what, cxx)
     local w = setmetatable({ text = text, what = what, list = lexer.tokens(text), bytes = {},
         everywhere = {}, shared = {}, kernels = {}, globals = {}, env = { [""] = {} }, space = "",
-        zones = 0, cxx = cxx }, Writer)
+        zones = 0, arrays = 0, bodies = {}, cxx = cxx }, Writer)
     for k = 1, #text do w.bytes[k] = text:sub(k, k) end
     if cxx == "card" then w:directives()
     else
         w:declarations()
         w:functions(1, #w.list)
+        for _, body in ipairs(w.bodies) do arrays.of_body(w, body[1], body[2]) end
     end
     for _, v in ipairs(w.globals) do
         v.dtype = parameters.dtype_of(w.list, v.first, v.type_end, w.env)

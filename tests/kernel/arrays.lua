@@ -12,7 +12,10 @@ if found:read "a":find "/" then ways[2] = "namespace in_cxx {}" end
 
 -- One block of n threads of the kernel, whose text stands here in line 3 of `text`.
 local function run(n) return function(k) k(1, n, zeros(64), 8) end end
+local CXX <const> = { ["one too far"] = true, ["before the first"] = true,
+    ["the other member"] = true }
 local function bug(way, name, text, ...)
+    if way ~= "" and not CXX[name] then return end
     planted(name .. way, way .. "\n" .. text, run(4), "k: ", ...)
 end
 for _, way in ipairs(ways) do
@@ -42,7 +45,7 @@ for _, way in ipairs(ways) do
     hist[n * 1000] = 1;
     y[0] = hist[0];
 }]], "out of bounds write", "element 8000 of 'hist' (16 elements)")
-    bug(way, "through a pointer, in another function", [[__device__ float sum(const float *p, int n) {
+    bug(way, "through a pointer, elsewhere", [[__device__ float sum(const float *p, int n) {
     float s = 0;
     for (int i = 0; i < n; i++) s += p[i];
     return s;

@@ -53,6 +53,23 @@ if (tonumber(out:read "a":match "^%d+") or 0) >= 11 then
         return y:item(), 42
     end)
 end
+-- Unchecked, in each kind of loop; the thread that waits runs first.
+local SPINS <const> = { "while (*word == 0) {}", "while (!*(volatile int *)word);",
+    "do v = *word; while (v == 0);", "for (;;) { v = *word; if (v) break; }",
+    "for (; *word == 0;) ;", "while (v == 0) { v = *word; }",
+    "do { if (*word) v = 1; } while (!v);", "while (atomicAdd((int *)word, 0) == 0) ;" }
+local spins = {}
+for k, loop in ipairs(SPINS) do
+    spins[k] = ("{ volatile int *word = flag + %d; int v = 0; if (threadIdx.x == 0) { %s \z
+        __threadfence(); y[%d] = *word; } if (threadIdx.x == 63) *word = %d; __syncthreads(); }")
+        :format(k, loop, k - 1, k)
+end
+right("unchecked loops around a volatile word", ("__global__ void k(int *flag, int *y) { %s }")
+    :format(table.concat(spins, " ")), function(k)
+        local y = zeros(8, "i32")
+        k(1, 64, zeros(16, "i32"), y, { check = false })
+        return y, { 1, 2, 3, 4, 5, 6, 7, 8 }
+    end)
 planted("a volatile flag without a fence", flag("volatile", "", "flag = 1", "flag", 32, 0),
     function(k) k(1, 64, zeros(1, "i32")) end, "race at", "no barrier between")
 planted("fences alone order nothing", [[
@@ -108,7 +125,7 @@ planted("what no thread writes", [[
 __global__ void k(int *flag) {
     if (blockIdx.x == 0) while (atomicAdd(&flag[3], 0) == 0) {}
     else atomicAdd(&flag[3], 1);
-}]], function(k) k(2, 2, zeros(4, "i32")) end, "waits without end at", "waits.lua:109",
+}]], function(k) k(2, 2, zeros(4, "i32")) end, "waits without end at", "waits.lua:126",
     "block 0 thread", "element 3 of 'flag'")
 
 -- ---- what a student may write, that once passed ----

@@ -1,6 +1,6 @@
-/* Arrays of a thread's own, which a checked kernel makes known where they begin and end. They lie on
- * the threads' stacks, each byte of which has a state here: it is an array's, written or not, or of
- * the room around one; the rest is not looked at. */
+/* Arrays of a thread's own, which a checked kernel makes known where they begin and end. They lie
+ * on the threads' stacks, each byte of which has a state here: it is an array's, written or not, or
+ * of the room around one; the rest is not looked at. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -42,7 +42,8 @@ void gp_check_stack(gp_runner *r, const char *p, unsigned long size, bool write,
     if (!r->check->own[r->f.current->thread]) return;
     uint8_t *of = states(r, p);
     unsigned long unwritten = 0;
-    if (p < (const char *)__builtin_frame_address(0)) gp_report_outside(r, NULL, p, size, write, pc);
+    if (p < (const char *)__builtin_frame_address(0))
+        gp_report_outside(r, NULL, p, size, write, pc);
     for (unsigned long i = 0; of && i < size; i++) {
         if (of[i] == GP_ROOM) gp_report_outside(r, NULL, p + i, size, write, pc);
         unwritten += of[i] == GP_UNWRITTEN;

@@ -6,7 +6,7 @@ cuda (see sync, profile)
     what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false),
     cuda.benchmark(true), cuda.svd_driver "gesvdj" (and without a name, which one it was).
     > #cuda.memory_summary 'sim' > 0 --> true
-cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see cuda.module, elementwise)
+cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see cuda.module, elementwise, counts)
     A kernel in CUDA C or C++, compiled by GCC for cpu and sim, on a card by NVRTC:
     k(grid, block, arguments…), where grid and block are numbers or {x, y, z}, and
     {shared = bytes} may come last; k:over(n)(arguments…) has a thread for each of n elements, and
@@ -14,13 +14,23 @@ cuda.kernel | cuda.kernel(source[, name[, {check = true}]]) (see cuda.module, el
     template as "f<float>". Arguments are checked by the kernel's parameters: a tensor for a
     pointer, a number for a number. On cpu and sim each access is checked, too: bounds, races,
     barriers, shared memory that was not written; check = false turns that off.
-    k:counts(grid, block, arguments…) launches, and says what that asks of a card, line by line:
-    sectors, bank conflicts, branches. docs/kernels.md has the rules. A text with b[x[i]] goes
-    between [=[ and ]=].
+    k:counts(grid, block, arguments…) launches, and says what that asks of a card (?counts).
+    docs/kernels.md has the rules. A text with b[x[i]] goes between [=[ and ]=].
     > local k = cuda.kernel("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
     > local x = tensor{1.0, 2.0} k(1, 2, x)
     > return x
     --> tensor({2.0, 4.0}, f32 2 cpu)
+counts | k:counts([grid, block, arguments…]) (see cuda.kernel)
+    Launches the kernel on cpu or sim, waits, and returns what that asks of a card: counts, no
+    measurement. Without arguments: of the last launch that was counted. Printed, it is a table by
+    line and array. It is a list of rows {line, kind = "read", "write", "atomic", "barrier" or
+    "branch", name, shared, requests (of warps), lanes (threads of them), sectors (of 32 bytes),
+    least (sectors when packed), conflicts (passes more over shared memory), size, stride, advice},
+    and has the sums accesses, moved and least (bytes), passes, conflicts, barriers, branches,
+    blocks and threads.
+    > local k = cuda.kernel("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
+    > local c = k:counts(1, 64, ones(64))
+    > return c[1].kind, c[1].requests, c[1].sectors, c.moved --> read 2 8 512
 cuda.module | cuda.module(source[, names[, {check = true}]]) (see cuda.kernel)
     The kernels of a text in CUDA C or C++, which share its variables: m:kernel(name) is one of
     them, m:global(name[, device]) a variable as a tensor, which launches on its device read and

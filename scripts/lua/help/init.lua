@@ -114,6 +114,8 @@ end
 
 -- The name under which topics describe v, if any.
 local function name_of(v)
+    local method = registry["gpush.kernel.methods"]
+    if method and method[v] and topic(method[v]) then return method[v] end
     for name, f in next, registry["gpush.tensor.methods"] do
         if rawequal(f, v) then return topic("tensor." .. name) and "tensor." .. name or name end
     end

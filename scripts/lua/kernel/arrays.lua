@@ -5,6 +5,7 @@
 -- not understood stays as it is, and is not looked at.
 local require = ...
 local lexer, TYPES = require "kernel.tokens", require "kernel.parameters".TYPES
+local casts = require "kernel.casts"
 local closing, OPEN = lexer.closing, lexer.OPEN
 
 local function set(text)
@@ -81,41 +82,46 @@ local function uses(w, name, i, last)
         end
     end
     for _, t in ipairs(list) do
-        if t.kind == "directive" and t.text:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
+        if t.kind == "directive" and t.text:find("%f[%w_]" .. name .. "%f[^%w_]") then
+            return nil
+        end
     end
     return found
 end
 
--- Makes the arrays among the declarators known; first: where the declaration begins; stop: where
+-- Makes the array a member of a struct; used: where it is used. Returns what makes it known.
+local function wrap_one(w, d, used)
+    local list, name = w.list, w.list[d.name].text
+    w.arrays = w.arrays + 1
+    w:insert(list[d.dims].at, (" GP_ARRAY_END(%d)"):format(w.arrays))
+    if d.init then
+        w:insert(list[d.init].at, (" GP_ARRAY_INIT(%s)"):format(name))
+        w:insert(list[d.stop].at - 1, " GP_ARRAY_INIT_END")
+    end
+    for _, k in ipairs(used) do
+        w:insert(list[k].at - 1, ("GP_ARRAY_OF(%d)"):format(w.arrays))
+    end
+    return (" GP_ARRAY_KNOWN(%d, %s, %s, %d);"):format(w.arrays, name, ("[0]"):rep(d.rank),
+        d.init and 1 or 0)
+end
+
+-- Does so for the arrays among the declarators; first: where the declaration begins; stop: where
 -- its block ends.
 local function wrap(w, first, found, stop)
     local list = w.list
     local type = w.text:sub(list[first].at, list[found[1].first].at - 1):gsub("%s+", " ")
     local after = "" -- what makes the one before known
     for n, d in ipairs(found) do
-        local name = list[d.name].text
-        local used = d.dims and (w.cxx and {} or uses(w, name, d.dims + 1, stop))
+        local used = d.dims and (w.cxx and {} or uses(w, list[d.name].text, d.dims + 1, stop))
         local begin = used and "GP_ARRAY " or ""
         if n == 1 then w:insert(list[first].at - 1, begin)
         elseif after ~= "" or used then
-            local comma = list[found[n - 1].stop].at
-            w.bytes[comma] = ";" .. after .. " " .. begin .. type
+            w.bytes[list[found[n - 1].stop].at] = ";" .. after .. " " .. begin .. type
         end
-        after = ""
-        if used then
-            w.arrays = w.arrays + 1
-            local number = w.arrays
-            w:insert(list[d.dims].at, (" GP_ARRAY_END(%d)"):format(number))
-            if d.init then
-                w:insert(list[d.init].at, (" GP_ARRAY_INIT(%s)"):format(name))
-                w:insert(list[d.stop].at - 1, " GP_ARRAY_INIT_END")
-            end
-            after = (" GP_ARRAY_KNOWN(%d, %s, %s, %d);"):format(number, name, ("[0]"):rep(d.rank),
-                d.init and 1 or 0)
-            for _, k in ipairs(used) do
-                w:insert(list[k].at - 1, ("GP_ARRAY_OF(%d)"):format(number))
-            end
+        if d.init and d.rank == 0 and d.first == d.name then
+            casts.of_value(w, first, found[1].first - 1, d.init, d.stop)
         end
+        after = used and wrap_one(w, d, used) or ""
     end
     local stop_at = list[found[#found].stop].at
     w.bytes[stop_at] = w.bytes[stop_at] .. after

@@ -72,9 +72,10 @@ local function constants_of(module)
     return bits
 end
 
--- Before a text whose threads' own arrays are not looked at.
+-- Before a text whose threads' own arrays are not looked at, and whose conversions are GCC's.
 local BARE <const> = ("ARRAY ARRAY_END(n) ARRAY_INIT(name) ARRAY_INIT_END ARRAY_OF(n) \z
     ARRAY_KNOWN(n,name,of,w) "):gsub("([%w_]+)(%S*) ", "#undef GP_%1\n#define GP_%1%2\n")
+    .. "#undef GP_CAST\n#define GP_CAST(kind,T,...) ((T)(__VA_ARGS__))\n"
 
 -- Compiles it, or looks for it on disk: a module and its bytes of shared memory; nil, and what the
 -- compiler says of the text.
@@ -111,7 +112,8 @@ function build(module, how)
     local known = module.built[how]
     if known then return known end
     local cxx, handle, shared = compile(module, how)
-    if not handle and not module.bare and read_as(module, cxx).arrays > 0 then -- perhaps for what the arrays were made
+    local read = read_as(module, cxx)
+    if not handle and not module.bare and read.arrays + read.casts > 0 then -- perhaps for these
         module.bare = true
         return build(module, how)
     end
@@ -337,11 +339,15 @@ local function global_of(module, name, device)
     return variables.global(module, build(module, module.check).handle, name, device)
 end
 
+-- Their names, for help.
+registry["gpush.kernel.methods"] = setmetatable({}, { __mode = "k" })
+
 -- What users hold: calls its methods with `of` in the first place.
 local function object(of, kind, methods, show, call)
     local bound = {}
     for name, fn in pairs(methods) do
         bound[name] = function(_, ...) return fn(of, ...) end
+        registry["gpush.kernel.methods"][bound[name]] = name
     end
     return setmetatable({}, { __name = kind, __help = show(of),
         __call = call and function(_, ...) return call(of, ...) end,

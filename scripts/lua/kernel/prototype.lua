@@ -5,7 +5,9 @@
 local require = ...
 local fail, names = require "fail", require "kernel.names"
 local parameters = require "kernel.parameters"
-local lexer, arrays = require "kernel.tokens", require "kernel.arrays"
+local lexer = require "kernel.tokens"
+local arrays, casts = require "kernel.arrays", require "kernel.casts"
+local spins = require "kernel.spins"
 local closing, line_of, OPEN = lexer.closing, lexer.line_of, lexer.OPEN
 
 -- What a thread asks for, as a function's own variables: reading them is no access of memory.
@@ -367,13 +369,17 @@ end
 local function read(text, what, cxx)
     local w = setmetatable({ text = text, what = what, list = lexer.tokens(text), bytes = {},
         everywhere = {}, shared = {}, kernels = {}, globals = {}, env = { [""] = {} }, space = "",
-        zones = 0, arrays = 0, bodies = {}, cxx = cxx }, Writer)
+        zones = 0, arrays = 0, casts = 0, bodies = {}, cxx = cxx }, Writer)
     for k = 1, #text do w.bytes[k] = text:sub(k, k) end
     if cxx == "card" then w:directives()
     else
         w:declarations()
         w:functions(1, #w.list)
-        for _, body in ipairs(w.bodies) do arrays.of_body(w, body[1], body[2]) end
+        for _, body in ipairs(w.bodies) do
+            arrays.of_body(w, body[1], body[2])
+            casts.of_body(w, body[1], body[2])
+        end
+        spins.of_text(w)
     end
     for _, v in ipairs(w.globals) do
         v.dtype = parameters.dtype_of(w.list, v.first, v.type_end, w.env)

@@ -34,7 +34,7 @@ namespace fake {
 namespace lanes {
 #define GP_STUB __attribute__((unused)) static inline
 #define GP_FN GP_STUB
-#define GP_ATOMIC_FN GP_STUB
+#define GP_QUICK GP_STUB
 #define GP_CALLER NULL
 #define GP_ATOMIC_ACCESS(p) ((void)0)
 #define GP_SYSTEM_ACCESS() system_atomic()
@@ -46,7 +46,7 @@ GP_STUB int gp_barrier(int kind, int vote) { return gp_calls->barrier(kind, vote
 #include "kernels/common/simt/lanes_cxx.inc"
 #undef GP_STUB
 #undef GP_FN
-#undef GP_ATOMIC_FN
+#undef GP_QUICK
 #undef GP_LINE
 #undef GP_CALLER
 #undef GP_ATOMIC_ACCESS

@@ -182,7 +182,7 @@ static void op_end(gp_call *c, bool ok) {
     if (!r) return;
     r->t1 = t1;
     r->failed = !ok;
-    if (ok && t->prof->opts.flops) r->cost = intern_cost(t, c);
+    if (ok && (t->prof->opts.flops || gp_model_card())) r->cost = intern_cost(t, c);
 }
 
 static _Atomic uint64_t busy;

@@ -63,7 +63,7 @@ typedef struct gp_rec {
         int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued. SAMPLE:
                                 the periods that it stands for. KERNEL: ns of its time in which it
                                 waited for other processes. REGION: a loader's batch, or 0 */
-        const gp_cost *cost; /* OP with opts.flops, interned; else NULL */
+        const gp_cost *cost; /* OP with opts.flops or a modelled card, interned; else NULL */
     };
     const gp_stack *stack; /* with opts.stack; else NULL */
     union {

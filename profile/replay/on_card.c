@@ -22,6 +22,7 @@ typedef struct side {
 struct gp_on_card {
     const gp_timeline *t;
     const gp_whatif *w;
+    const gp_card *card; /* w's, else the record's own */
     gp_replay_timings *r;
     gp_torch_costs *costs; /* of a loaded trace; NULL: costs are on the record */
     gp_schedule schedule;
@@ -44,6 +45,14 @@ static bool has_cost(const gp_prof *p) {
 }
 
 bool gp_on_card_scales(const gp_prof *p) { return p->card && (p->foreign || !p->modelled); }
+
+bool gp_on_card_ran(const gp_timeline *t) {
+    const gp_prof *p = t->p;
+    if (!p->modelled || !p->card || p->foreign || t->nstreams < 2 || !has_cost(p)) return false;
+    for (int i = 0; i < t->ncommands; i++)
+        if (t->command[i].meeting >= 0) return false;
+    return true;
+}
 
 /* Whether a product of f32 rounded its operands to tf32, as the names of cuBLAS's and CUTLASS's
  * kernels say: "tf32", or "s1688" where no 16 bits are named. */
@@ -103,7 +112,7 @@ bool gp_on_card_knows(const gp_prof *p, const gp_card *card, const char *what, d
 /* ---- the card ---- */
 
 static uint64_t figure(const gp_on_card *c, gp_figure i) {
-    return (uint64_t)(c->w->card->figure[i] * 1e9 + 0.5);
+    return (uint64_t)(c->card->figure[i] * 1e9 + 0.5);
 }
 
 uint64_t gp_on_card_latency(const gp_on_card *c) { return figure(c, GP_FIGURE_wait); }
@@ -119,7 +128,8 @@ static void note_pageable(gp_on_card *c) {
     for (int i = 0; i < c->t->nsteps; i++) {
         const gp_step_at *s = &c->t->step[i];
         if (s->kind == GP_STEP_WAIT && s->command >= 0)
-            c->queued[s->command].pageable = gp_sync_watched((gp_why)s->rec->why);
+            c->queued[s->command].pageable =
+                gp_sync_watched((gp_why)s->rec->why) && !gp_whatif_drops(c->w, s->rec);
     }
 }
 
@@ -136,7 +146,11 @@ static bool open_sides(gp_on_card *c) {
 gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r) {
     gp_on_card *c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    *c = (gp_on_card){.t = t, .w = w, .r = r, .schedule = {.done = done, .ctx = c}};
+    *c = (gp_on_card){.t = t,
+                      .w = w,
+                      .r = r,
+                      .card = w->card ? w->card : t->p->card,
+                      .schedule = {.done = done, .ctx = c}};
     c->schedule.now = t->p->t0;
     c->side = calloc((size_t)t->nstreams * SIDES + 1, sizeof *c->side);
     c->queued = calloc((size_t)t->ncommands + 1, sizeof *c->queued);
@@ -175,10 +189,10 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
     const gp_cost *cost, *before;
     const gp_rec *op = op_of(c, i, &cost);
     if (command->rec->kind == GP_REC_MOVED && gp_rec_direction(command->rec) == GP_COPY_D2D)
-        return gp_card_kernel(c->w->card,
+        return gp_card_kernel(c->card,
                               &(gp_cost){.bytes = 2.0 * (double)command->rec->bytes, .passes = 1});
     if (command->rec->kind == GP_REC_MOVED)
-        return gp_card_copy(c->w->card, (double)command->rec->bytes, !c->queued[i].pageable,
+        return gp_card_copy(c->card, (double)command->rec->bytes, !c->queued[i].pageable,
                             gp_rec_direction(command->rec));
     if (i > 0 && op && op_of(c, i - 1, &before) == op) return (gp_card_time){0};
     uint64_t took = command->end - command->rec->t0;
@@ -186,8 +200,13 @@ static gp_card_time modelled(const gp_on_card *c, int i) {
         if (c->w->network) gp_network_time(c->w->network, c->t->p, command, &took);
         return (gp_card_time){.fixed = took};
     }
-    if (cost) return gp_card_kernel(c->w->card, cost);
+    if (cost) return gp_card_kernel(c->card, cost);
     return (gp_card_time){.fixed = took};
+}
+
+static uint64_t launching(const gp_on_card *c) {
+    bool is_free = c->w->without_causes >> GP_CAUSE_launches & 1;
+    return is_free ? 0 : figure(c, GP_FIGURE_launch);
 }
 
 static uint64_t scaled(uint64_t ns, double by) { return (uint64_t)((double)ns * by + 0.5); }
@@ -204,7 +223,7 @@ static gp_lane_item item_of(const gp_on_card *c, int i, uint64_t now, double by)
     return (gp_lane_item){.kind =
                               command->rec->kind == GP_REC_MOVED ? GP_LANE_COPY : GP_LANE_KERNEL,
                           .direction = gp_rec_direction(command->rec),
-                          .ready = now + (!cost || cost->passes ? figure(c, GP_FIGURE_launch) : 0),
+                          .ready = now + (!cost || cost->passes ? launching(c) : 0),
                           .fixed = time.fixed,
                           .work = time.work,
                           .ran = {.id = (uint64_t)i}};

@@ -20,8 +20,12 @@ bool gp_on_card_scales(const gp_prof *p);
 double gp_on_card_scale(const gp_prof *p, const gp_torch_costs *costs, const gp_command *c,
                         const gp_card *to);
 
+/* Whether t's commands ran on a modelled card, of which streams shared the work, so that a replay
+ * that leaves out anything needs the engine, too: on one stream their times are what they were, and
+ * where ranks meet the others' are not known here. */
+bool gp_on_card_ran(const gp_timeline *t);
 /* Its commands' start and end become those of r. NULL when out of memory. t, w and r must outlive
- * it; w->card is the card. */
+ * it; w->card is the card, or without one the record's own. */
 gp_on_card *gp_on_card_new(const gp_timeline *t, const gp_whatif *w, gp_replay_timings *r);
 void gp_on_card_free(gp_on_card *c); /* NULL is fine */
 

@@ -429,7 +429,8 @@ static bool allocate(pass *p) {
     for (int kind = 0; kind < 3; kind++) p->copied[kind] = p->ready + (size_t)(kind + 1) * streams;
     p->scales = p->w->card && gp_on_card_scales(p->t->p);
     if (p->scales && p->t->p->foreign && !(p->costs = gp_torch_costs_new(p->t->p))) return false;
-    if (p->w->card && !p->scales && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
+    bool engine = p->w->card ? !p->scales : gp_on_card_ran(p->t);
+    if (engine && !(p->card = gp_on_card_new(p->t, p->w, p->r))) return false;
     return add_point(p->r, p->t->p->t0, p->t->p->t0);
 }
 

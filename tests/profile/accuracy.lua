@@ -40,6 +40,39 @@ for _, it in ipairs(require "rewrites"("sim", work)) do
                 predicted / 1e3, is / 1e3, 100 * (predicted / is - 1)))
     end
 end
+-- Streams that come to overlap where waits go share the card, of a record without costs, too.
+do
+    local a = g.randn(512, 512, { device = "sim" })
+    local streams = { g.stream "sim", g.stream "sim", g.stream "sim" }
+    local programs = {
+        streams = function(read)
+            for i = 0, 8 do
+                streams[i % 3 + 1]:use(function() read(a:matmul(a):matmul(a)[1][1]) end)
+            end
+        end,
+        forks = function(read)
+            for i = 1, 6 do
+                local f = g.fork(function(x) return x:matmul(x):matmul(x) end, a)
+                read((a * i):sum())
+                read(g.wait(f):sum())
+            end
+        end,
+    }
+    local function item(x) return x:item() end
+    local function later(x) return x:to("cpu", { non_blocking = true }) end
+    local function run(program, read)
+        for _ = 1, 3 do program(read) end -- forks' streams have all read a
+        g.synchronize()
+        return g.profile.run(function() program(read) end)
+    end
+    for name, program in pairs(programs) do
+        local p, is = run(program, item), run(program, later).wall_ns
+        local predicted = p:whatif({ without = "all" }).wall_ns
+        t.ok(math.abs(predicted - is) <= LIMIT * is, ("%s: %.1f us predicted, %.1f then")
+            :format(name, predicted / 1e3, is / 1e3))
+        t.close(p:whatif({}).wall_ns, p.wall_ns, 1e-4, name .. ": as it was it takes as long")
+    end
+end
 -- A batch 8 times as large: kernels that take a card's measured fixed time do not grow with it.
 do
     g.sim.card, g.sim.host = "h200", HOST

@@ -79,9 +79,9 @@ profile.whatif | prof:whatif{without=, scale=, host=, overlap=, batch=, workers=
     see: profile.savings, profile.critical_path
 profile.on | prof:on{card=, ranks=, network=, algorithm=} (see profile.whatif, sim.card)
     Predicts the profile on a card from its data sheet (prof:whatif{device = card}), and in a job of
-    that many ranks, with the times of collectives by the alpha-beta model of the network. The
-    record needs profile.run's flops = true, a trace of torch.profiler record_shapes=True; work of
-    unknown cost keeps its time.
+    that many ranks, with the times of collectives by the alpha-beta model of the network. A
+    record needs profile.run's flops = true, unless it is of a modelled card, a trace of
+    torch.profiler record_shapes=True; work of unknown cost keeps its time.
     options: card: as in sim.card; ranks: as on the record without it; network: '10Gb', '25Gb',
         '100Gb', '200Gb', '400Gb', '800Gb', 'nvlink', 'pcie5', {latency = seconds, bandwidth = bytes
         a second}, or 'measured': what the record's all_reduces took; algorithm: 'ring', 'tree',

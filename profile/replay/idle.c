@@ -123,7 +123,8 @@ static int gather(const gp_timeline *t, edge *e) {
         const gp_rec *r = t->host[i];
         if (r->kind == GP_REC_OP || r->kind == GP_REC_CALL || r->kind == GP_REC_WAIT)
             n = add(e, n, r->kind == GP_REC_WAIT ? WAIT : OP, r->t0, gp_rec_end(t->p, r));
-        if (gp_is_batch_request(r)) n = add(e, n, TAKE, r->t0, gp_rec_end(t->p, r));
+        if (gp_is_batch_request(r) || gp_is_made(r)) /* on this thread, without workers */
+            n = add(e, n, TAKE, r->t0, gp_rec_end(t->p, r));
     }
     gp_sort(e, (size_t)n, sizeof *e, by_time);
     return n;

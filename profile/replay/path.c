@@ -174,7 +174,8 @@ static void name_host(follower *f) {
     uint64_t last = p->t0;
     for (int i = 0; i <= f->t->nhost; i++) { /* the last round is the end's */
         const gp_rec *r = i < f->t->nhost ? f->t->host[i] : NULL;
-        bool counts = r && (r->kind == GP_REC_OP || gp_is_batch_request(r));
+        bool loads = r && (gp_is_batch_request(r) || gp_is_made(r));
+        bool counts = loads || (r && r->kind == GP_REC_OP);
         if (r && (!counts || r->t0 > f->t->done)) continue;
         uint64_t until = r ? r->t0 : f->t->done;
         while (depth && gp_rec_end(p, open[depth - 1]) <= until) {

@@ -357,9 +357,12 @@ local set = g.data.Dataset { size = 40, get = function(_, i)
 end }
 local SHARED = "; or less: the ops share the loader's processors"
 for workers = 0, 1 do
-    v = run(function()
+    local ran = run(function()
         for _, y in g.data.Loader { set, batch = 2, workers = workers }() do y:sum() end
-    end):verdict()
+    end)
+    v = ran:verdict()
+    t.ok(ran:idle().loader > ran.wall_ns / 2 and ran:critical_path()[1].kind == "loader",
+        "its idle time and path say so")
     t.is(v.cause, "loader", "a loader on the cpu dominates, workers: " .. workers)
     t.is(v.sentence:find(SHARED, 1, true) ~= nil, workers > 0, "beside it: " .. v.sentence)
 end

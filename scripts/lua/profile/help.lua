@@ -117,7 +117,7 @@ profile.critical_path | prof:critical_path{group=, rank=} (see profile.whatif, p
         different orders
 profile.idle | prof:idle{rank=} (see profile.whatif, profile.critical_path)
     The wall time by what the devices did: ran kernels, only copied, or were idle, and why (also
-    because the host waited for a loader); with each stream's busy time and how much was queued. It
+    because the host was in a loader); with each stream's busy time and how much was queued. It
     prints as a table. With several ranks it describes the one that ended last (its field rank);
     ranks has the same for each.
     options: rank: of that one

@@ -125,7 +125,7 @@ end
 local shares = { { "kernels", "kernels ran" }, { "copies", "only copies ran" },
     { "latency", "idle: work was queued, and had not begun" },
     { "waiting", "idle: nothing was queued, the host waited" },
-    { "loader", "idle: nothing was queued, the host waited for a loader" },
+    { "loader", "idle: nothing was queued, the host was in a loader" },
     { "op", "idle: nothing was queued, the host was in an op" },
     { "script", "idle: nothing was queued, the host was in the script" } }
 -- A row for each rank, with its shares.

@@ -32,7 +32,7 @@ function about() {
 
 const STREAMS = 4; // that have a card: the busiest
 const SHARES = [["kernels", "kernels ran", "kernel"], ["copies", "only copies ran", "copied"], ["latency", "idle: work was queued, and had not begun", "memory"],
-    ["waiting", "idle: the host waited", "wait"], ["loader", "idle: the host waited for a loader", "held"],
+    ["waiting", "idle: the host waited", "wait"], ["loader", "idle: the host was in a loader", "held"],
     ["op", "idle: the host was in an op", "op"], ["script", "idle: the host was in the script", "region"]];
 
 // Shares of the wall time as [label, ns, colour]: by the device's work where there is any, else by op.

@@ -401,11 +401,20 @@ int gp_debug_handler(lua_State *L) {
     return 1;
 }
 
+/* Calls what a command has asked for at an error, as to end its record before the message is made:
+ * the registry's "gpush.at_error", which does not raise. */
+static void call_at_error(lua_State *L) {
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.at_error") == LUA_TFUNCTION && !gp_interrupted)
+        lua_pcall(L, 0, 0, 0);
+    lua_settop(L, 1);
+}
+
 /* Of an error that came out of a coroutine, what gp_debug_keep found there stands in place of what
  * is known of its caller. */
 int gp_shell_traceback(lua_State *L) {
     luaL_checkstack(L, LUA_MINSTACK, NULL);
     lua_settop(L, 1);
+    call_at_error(L);
     if (!push_message(L)) return 1;
     gp_lua_replace_dotted(L);
     bool kept = gp_lua_at_prompt && gp_debug_keep(L, lua_tostring(L, 2));

@@ -27,6 +27,13 @@ asks() {
         print($2)"
 }
 
+# The record ends where the script's error is raised: what makes its message is not the script.
+echo 'error(setmetatable({}, {__tostring = function() return tostring(ones(3)) end}))' >dead.lua
+"$gpush" profile --save saved.gz dead.lua 2>err
+tap_is "$? $(head -n 1 err | cut -d: -f2-) $(asks saved.gz 'n.ones, n.full')" \
+    "1  tensor({1.0, 1.0, 1.0}, f32 3 cpu) nil	nil" "a script that fails in its first line"
+rm -f saved.gz
+
 out=$("$gpush" profile train.lua a b 2>err)
 tap_is "$? $out" $'0 args\ttrain.lua\ta\tb' "the script runs as usual, with its arguments"
 for part in Verdict Ops "Waits of the host" "What the waits cost" Devices Streams; do

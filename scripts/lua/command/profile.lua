@@ -159,6 +159,13 @@ local function stop()
     return ok
 end
 
+-- At the script's error: what makes its message is not the script.
+local function stop_at_error()
+    if not finished and not (steps and steps.done + 1 < steps.from) then
+        prof, finished = profile.stop(), true
+    end
+end
+
 local args = table.pack(...)
 local given, at = command.read(args)
 if not given then return at end
@@ -198,6 +205,7 @@ function start()
         lua = true }
 end
 
+debug.getregistry()["gpush.at_error"] = stop_at_error
 command.after_script(function(ok, began)
     if not stop() or not began then return false end
     return deliver(given) and ok

@@ -23,7 +23,9 @@ PIN = "p = x.pin_memory() if torch.cuda.is_available() else x\n"
 SELECT = ("r = torch.where(mask, x, 0).sum()",
           "r = torch.where(mask, x, 0).sum() / mask.sum() * mask.sum()")
 CHOOSE = ("a, b = x, 0\nr = torch.where(cond, a, b).sum()",)
-PUT = ("r = x.masked_fill_(mask, value)", "r = torch.where(mask, value, x)")
+PUT = ("r = x.masked_fill_(mask, value)", "r = torch.where(mask, value, x)",
+       "y, x = x, torch.full_like(x, value)\ny = torch.where(mask, x, y)\nr = y")
+TAKE = "y = torch.zeros_like(x)\ny = torch.where(mask, x, y)\nr = y.sum()"
 COPY = PIN + "device = d\nr = p.to(device, non_blocking=True)"
 INTO = PIN + "src = p\nr = torch.empty_like(x).copy_(src, non_blocking=True)"
 ONCE = "r = zero\nfor i in range(3):\n    r = r + x.sum()\nr = r.cpu()"
@@ -60,7 +62,7 @@ ROWS = {
     "aten::": ("for i in range(4):\n    r = torch.cov(x) * 2",
                ["c = torch.cov(x)\nfor i in range(4):\n    r = c * 2",
                 "N = 2\nfor i in range(4):\n    r = torch.cov(x) * 2 if i % N == 1 else None"], SAME),
-    "aten::index": ("r = x[mask].sum()", [*SELECT], META),
+    "aten::index": ("r = x[mask].sum()", [*SELECT, TAKE], META),
     "IndexBackward0": ("y = x.clone().requires_grad_()\ny[mask].sum().backward()\nr = y.grad",
                        ["z = x.clone().requires_grad_()\nx = z\n"
                         "torch.where(mask, x, 0).sum().backward()\nr = z.grad"], SAME),

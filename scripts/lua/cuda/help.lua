@@ -30,7 +30,7 @@ counts | k:counts([grid, block, arguments…]) (see cuda.kernel)
     blocks and threads.
     > local k = cuda.kernel("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
     > local c = k:counts(1, 64, ones(64))
-    > return c[1].kind, c[1].requests, c[1].sectors, c.moved --> read 2 8 512
+    > return c[1].kind .. " " .. c[1].sectors .. " " .. c.moved --> read 8 512
 cuda.module | cuda.module(source[, names[, {check = true}]]) (see cuda.kernel)
     The kernels of a text in CUDA C or C++, which share its variables: m:kernel(name) is one of
     them, m:global(name[, device]) a variable as a tensor, which launches on its device read and

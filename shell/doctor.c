@@ -193,10 +193,9 @@ static void check_memory(void) {
 }
 
 static void check_sim(lua_State *L) {
-    if (proves(
-            L, GP_BROKEN, "sim",
-            "local g = require 'gpush' return (g.ones(10, {device = 'sim'}) * 2):sum():item() "
-            "== 20"))
+    if (proves(L, GP_BROKEN, "sim",
+               "local g = require 'gpush' return (g.ones(10, {device = 'sim'}) * 2):sum():item() "
+               "== 20"))
         gp_doctor_say(GP_WORKS, "sim",
                       "the simulated device computes (with the processor) and waits as a GPU does");
 }
@@ -219,11 +218,10 @@ static const char *compile(lua_State *L) {
     static gp_object_counts n;
     gp_object_begin_trial();
     gp_object_set_compiling(GP_COMPILE_WAIT);
-    if (!proves(
-            L, GP_BROKEN, "fuse",
-            "local g = require 'gpush' "
-            "local f, x = g.fuse(function(x) return (x * 2 + 1):relu() end), g.ones(99) "
-            "f(x) return f(x):sum():item() == 297"))
+    if (!proves(L, GP_BROKEN, "fuse",
+                "local g = require 'gpush' "
+                "local f, x = g.fuse(function(x) return (x * 2 + 1):relu() end), g.ones(99) "
+                "f(x) return f(x):sum():item() == 297"))
         return "a fused formula is wrong";
     gp_object_count(&n);
     return n.failed ? n.why : n.compiled ? NULL : "nothing was compiled";

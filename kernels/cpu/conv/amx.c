@@ -2,7 +2,6 @@
  * some pairs are a tile as they lie, for every tap of the kernel. */
 #include "kernels/cpu/conv/amx_block.h"
 
-
 void gp_conv_amx_blocks(gp_conv_amx *c, int64_t depth) {
     c->blocks = gp_band_tiles(depth);
     c->pairs = gp_ceil_div(depth, c->blocks);

@@ -21,7 +21,7 @@ result = total:item()           -- once, after the loop]] },
     { "log", "item: string.format",
         "A text of a number needs the number. sync.async hands it to a function once it has come, \z
         while Lua goes on; the last ones come with sync.finish.",
-        calls = { "string.format", "..", "table.concat", ".write" },
+        calls = { "string.format", "..", "table.concat", ".write", "amp.GradScaler:get_scale" },
         setup = "x = (arange(1, 65536, {device = d}) % 7):reshape(256, 256):to 'f32'",
         waits = [[
 local lines = {}

@@ -54,8 +54,9 @@ void gp_stop_now(void) {
 /* ---- Lua's string library ---- */
 
 /* Where its code is, in one object: it keeps nothing that an error would lose, and none of Lua's
- * own functions is being called while the processor is in it. */
-static uintptr_t string_first, string_last;
+ * own functions is being called while the processor is in it. Each thread with a state finds the
+ * same numbers. */
+static _Atomic uintptr_t string_first, string_last;
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* which gives handlers a copy */
 /* Where the interrupted function continues. */
@@ -88,7 +89,9 @@ static void find_string_library(lua_State *L) {
     lua_getfield(L, -1, "len");
     uintptr_t first = (uintptr_t)lua_tocfunction(L, -1), last = (uintptr_t)luaopen_string;
     lua_pop(L, 2);
-    if (first < last) string_first = first, string_last = last;
+    if (first >= last) return;
+    string_first = first;
+    string_last = last;
 }
 
 void gp_stop_again(void) {
@@ -224,23 +227,23 @@ static int l_wrap(lua_State *L) {
     return 1;
 }
 
-static lua_CFunction close_coroutine; /* Lua's own */
-
+/* Its upvalue is Lua's own coroutine.close, which every state has for itself. */
 static int l_close(lua_State *L) {
     lua_State *co = lua_tothread(L, 1);
     if (co && gp_stop_closing && has_failed(co)) gp_stop_closing(L, co);
-    return close_coroutine(L);
+    return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
 void gp_stop_install(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        {"resume", l_resume}, {"wrap", l_wrap}, {"close", l_close}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"resume", l_resume}, {"wrap", l_wrap}, {NULL, NULL}};
     find_string_library(L);
     lua_getglobal(L, "coroutine");
     lua_getfield(L, -1, "close");
     lua_CFunction close = lua_tocfunction(L, -1);
-    if (close != l_close && close != close_coroutine) close_coroutine = close;
-    lua_pop(L, 1);
+    if (close && close != l_close) {
+        lua_pushcclosure(L, l_close, 1);
+        lua_setfield(L, -2, "close");
+    } else lua_pop(L, 1);
     luaL_setfuncs(L, functions, 0);
     lua_pop(L, 1);
 }

@@ -271,7 +271,7 @@ t.ok(not tostring(saved):find "or more", "which is all", tostring(saved))
 -- The device is busy all the time: the wait at the end is worth nothing.
 p = run(function()
     local y = x
-    for _ = 1, 10 do y = y:matmul(x) end
+    for _ = 1, 4 do y = y:matmul(x) end
     y:sum():item()
 end)
 v = p:verdict()
@@ -302,7 +302,7 @@ for name, case in pairs {
     f16 = { function() half:matmul(half) end, "attention, in 16 bits or fewer already; or a" },
     elementwise = { function() return x * 2 + 1 end, "ops: fuse%(f%) makes one kernel" },
     fused = { function() join(x) end, "is fused already: what fuse%(f%) joins is joined" } } do
-    p = g.profile.run({ flops = true }, function() for _ = 1, 10 do case[1]() end end)
+    p = g.profile.run({ flops = true }, function() for _ = 1, 3 do case[1]() end end)
     for _, row in ipairs(p:verdict()) do by[row.cause] = row end
     t.ok(by.kernels.advice:find(case[2]) and (name == "f32") == (by.kernels.advice:find
         "autocast where" ~= nil), name .. ": " .. by.kernels.advice)

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# gpush kernel: interrupts, input, and a second console while a cell runs.
+# gpush kernel: input and a second console while a cell runs.
 . "$GPUSH_ROOT/tests/support/notebook.sh" running

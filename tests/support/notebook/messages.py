@@ -1,5 +1,6 @@
 # The requests of a notebook, one by one, beside what jupyter_kernel_test tries.
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,9 @@ from client import GPUSH, PATIENCE, Kernel, done, kinds, ok, same, shown
 k = Kernel()
 
 # ---- what it is ----
+with open(f"/proc/{k.manager.provisioner.pid}/maps") as maps:
+    heavy = {os.path.basename(line.split()[-1]) for line in maps if re.search("blas|lapack|dnnl|cuda", line)}
+same(heavy, set(), "its first replies wait for no library of matrices")
 same(k.info["protocol_version"], "5.5", "the protocol's version")
 same(k.info["language_info"]["name"], "lua", "the language")
 ok("kernel subshells" in k.info["supported_features"], "it says that it has consoles")

@@ -158,6 +158,19 @@ static int add_flags(char *text, char **argv, int n) {
     return n;
 }
 
+/* The environment but for its language: "error: " is looked for in what a compiler says. NULL: no
+ * memory. */
+static char **in_english(void) {
+    static char english[] = "LC_ALL=C";
+    size_t n = 0, to = 0;
+    while (environ[n]) n++;
+    char **list = malloc((n + 2) * sizeof *list);
+    for (size_t i = 0; list && i < n; i++)
+        if (strncmp(environ[i], "LC_ALL=", 7)) list[to++] = environ[i];
+    if (list) list[to] = english, list[to + 1] = NULL;
+    return list;
+}
+
 /* In the folder, and a group of its own: Ctrl-C is not for it. Its messages go to o->log. */
 static int spawn(gp_object *o, char *compiler, const char *flags) {
     char text[1400], *argv[FLAGS + 8] = {compiler};
@@ -179,7 +192,9 @@ static int spawn(gp_object *o, char *compiler, const char *flags) {
     posix_spawn_file_actions_addopen(&files, 2, o->log, O_WRONLY | O_CREAT | O_EXCL, 0600);
     posix_spawn_file_actions_adddup2(&files, 2, 1);
     pid_t pid;
-    int error = posix_spawn(&pid, compiler, &files, &attr, argv, environ);
+    char **list = in_english();
+    int error = posix_spawn(&pid, compiler, &files, &attr, argv, list ? list : environ);
+    free(list);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     if (error) return error;

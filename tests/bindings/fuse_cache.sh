@@ -86,8 +86,8 @@ fake() { # of which the rest of the line is the program
     chmod +x "$work/bin/gcc"
 }
 path=$work/none refused "no compiler" "there is no gcc or cc in PATH"
-fake 'echo "x.c:1: error: it is broken" >&2; exit 1'
-path=$work/bin:$PATH refused "one that fails" "it is broken"
+fake '[ "$LC_ALL" = C ] && echo "x.c:1: error: it is broken" >&2; exit 1'
+LC_ALL=C.UTF-8 path=$work/bin:$PATH refused "one that fails, and says so in English" "it is broken"
 fake 'exit 0'
 path=$work/bin:$PATH refused "one that writes nothing" "wrote no object"
 fake 'for last; do :; done; printf "%0100d" 0 >"${last%.c}.so"'

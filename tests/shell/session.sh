@@ -216,6 +216,9 @@ holds 'in Lua: #"x"' "a function of Python's" <<<'len("x")'
 holds 'did you mean print?' "a function of Lua" <<<'prnt(3)'
 holds 'did you mean counter?' "a variable of the user's" <<<$'counter = {}\ncuonter.x = 1'
 holds 'did you mean alpha?' "a field of the user's" <<<$'t = {alpha = print}\nt.alhpa()'
+meant 'local sum = 0; sum(ones(3))' gpush.sum
+meant $'nn = nil\nnn.Linear(2, 3)' gpush.nn
+tap_is "$(session <<<'local data; data.x = 1' | grep -c 'did you mean')" 0 "not of a nil that is the user's own"
 printf '%s\n' 'prnt(3)' >plain.lua
 tap_is "$("$build/gpush" plain.lua 2>&1 | head -1 | cut -d: -f2-)" "$(lua5.4 plain.lua 2>&1 | head -1 | cut -d: -f2-)" "in a script Lua's own message"
 says 'no command :tmieit; did you mean :timeit?' "a command" <<<':tmieit 3'

@@ -5,9 +5,14 @@ local require = ...
 local gpush, registry = require "gpush", require "registry"
 local here = { device = "cpu" }
 
+local function is_dumb()
+    local term = os.getenv "TERM" or ""
+    return term == "" or term == "dumb"
+end
+
 local function colour_on()
     local no = os.getenv "NO_COLOR"
-    return gpush.terminal() ~= nil and not (no and no ~= "")
+    return gpush.terminal() ~= nil and not is_dumb() and not (no and no ~= "")
 end
 
 local function columns() return gpush.terminal() or 80 end
@@ -18,9 +23,8 @@ local function columns() return gpush.terminal() or 80 end
 -- cell, and its attributes, of which 4 means sixel. tmux and screen would take the first one as a
 -- title.
 local function asked()
-    local term = os.getenv "TERM" or ""
-    if term == "" or term == "dumb" then return "" end
-    local query = "\27[c"
+    if is_dumb() then return "" end
+    local term, query = os.getenv "TERM", "\27[c"
     if not (os.getenv "TMUX" or term:find "^screen" or term:find "^tmux" or term == "linux") then
         query = "\27_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\27\\\27]11;?\27\\\27[16t" .. query
     end

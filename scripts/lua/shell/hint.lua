@@ -276,6 +276,18 @@ local function in_lua(message, line, value)
     return name and elsewhere_names[name] and "-- " .. elsewhere_names[name]
 end
 
+-- gpush's own where a variable has its name: gpush.sum after sum = 0 and sum(x).
+local function replaced(message, line, value)
+    local what, of, where, name = message:match
+        "attempt to (%l+) a (%l+) value %((%l+) '([%a_][%w_]*)'%)$"
+    local own = name and gpush[name]
+    local variable = where == "global" or (where == "local" or where == "upvalue") and of ~= "nil"
+    if own == nil or not variable or rawequal(own, value(name)) then return nil end
+    if what == "call" then return type(own) == "function" and "gpush." .. name or nil end
+    local key = line and line:match("%f[%w_]" .. name .. "[.:]([%a_][%w_]*)")
+    return key and type(own) == "table" and own[key] ~= nil and "gpush." .. name or nil
+end
+
 local function meant(message, line, value, prompt)
     if message:find "; did you mean " then return nil end
     local of, option = message:match "([%w_.]+): unknown option '([%w_]+)'"
@@ -284,7 +296,7 @@ local function meant(message, line, value, prompt)
     if needless then return nil, "-- nothing to give: " .. needless end
     local renamed = of and ((typed[of] or {})[option] or typed.any[option])
     if renamed and message:find("%f[%w_]" .. renamed .. "%f[^%w_]") then return renamed end
-    local called = property(message, line, value)
+    local called = property(message, line, value) or replaced(message, line, value)
     if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then

@@ -58,15 +58,19 @@ ok(any("y is f32 2x3 cpu" in line for line in reply["traceback"]), "with the ten
 reply, _ = k.run("for i in range(3):")
 same(reply["ename"], "SyntaxError", "a syntax error")
 ok(any("for i = 0, 2 do" in line for line in reply["traceback"]), "of Python's line the Lua form", reply["traceback"])
+reply, _ = k.run("k = cuda.kernel('__global__ void f(float *y) { y[0] = z; }', 'f')")
+if shutil.which("gcc"):
+    same(reply["traceback"][1:3], ["    __global__ void f(float *y) { y[0] = z; }", " " * 41 + "^"],
+         "a mistake in a kernel's text has a caret")
 reply, _ = k.run("error {}")
 same(reply["evalue"], "(error object is a table value) {}", "an error that is no text")
-same(k.text("prnt(1)").split("\n")[0], "stdin[23]:1: attempt to call a nil value (global 'prnt')", "an unknown name")
+same(k.text("prnt(1)").split("\n")[0], "stdin[24]:1: attempt to call a nil value (global 'prnt')", "an unknown name")
 
 # ---- options of a request ----
 reply, out = k.run("print 'quiet'; 5", silent=True)
-same((reply["execution_count"], kinds(out)), (23, ["status", "stream", "status"]), "a silent cell")
+same((reply["execution_count"], kinds(out)), (24, ["status", "stream", "status"]), "a silent cell")
 reply, _ = k.run("7", store_history=False)
-same(reply["execution_count"], 23, "one that is not kept has no number")
+same(reply["execution_count"], 24, "one that is not kept has no number")
 reply, _ = k.run(":time x = = 1", store_history=False)
 ok(reply["traceback"][1:] == ["    1 | x = = 1", "            ^"], "a command's text has a caret under its mistake",
    reply["traceback"])

@@ -136,12 +136,19 @@ static int l_clean(lua_State *L) {
     return 1;
 }
 
-/* pieces(text): the chunks of a text that is not one, in order; nil: it cannot be divided. */
+/* command(text): whether the text is a command, or begins with one. */
+static int l_command(lua_State *L) {
+    return lua_pushboolean(L, gp_shell_is_command(luaL_checkstring(L, 1))), 1;
+}
+
+/* pieces(text, loads): the chunks of a text, in order, that does not load, or begins with a
+ * command; nil: it cannot be divided. */
 static int l_pieces(lua_State *L) {
+    int status = lua_toboolean(L, 2) ? LUA_OK : LUA_ERRSYNTAX;
     luaL_checkstring(L, 1);
     lua_settop(L, 1);
     lua_pushnil(L); /* in place of a message */
-    if (!gp_paste_split(L, LUA_ERRSYNTAX)) return 0;
+    if (!gp_paste_split(L, status)) return 0;
     lua_newtable(L);
     lua_insert(L, 1);
     do lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
@@ -244,10 +251,12 @@ static int l_history(lua_State *L) {
 
 void gp_knative_push(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"receive", l_receive},   {"send", l_send},   {"finish", l_finish},   {"abort", l_abort},
-        {"ask", l_ask},           {"utf8", l_utf8},   {"load", l_load},       {"clean", l_clean},
-        {"pieces", l_pieces},     {"keep", l_keep},   {"call", l_call},       {"begin", l_begin},
-        {"ended", l_ended},       {"muted", l_muted}, {"told", l_told},       {"shown", l_shown},
-        {"remember", l_remember}, {"state", l_state}, {"history", l_history}, {NULL, NULL}};
+        {"receive", l_receive}, {"send", l_send},         {"finish", l_finish},
+        {"abort", l_abort},     {"ask", l_ask},           {"utf8", l_utf8},
+        {"load", l_load},       {"clean", l_clean},       {"pieces", l_pieces},
+        {"keep", l_keep},       {"call", l_call},         {"begin", l_begin},
+        {"ended", l_ended},     {"muted", l_muted},       {"told", l_told},
+        {"shown", l_shown},     {"remember", l_remember}, {"state", l_state},
+        {"history", l_history}, {"command", l_command},   {NULL, NULL}};
     luaL_newlib(L, functions);
 }

@@ -23,20 +23,22 @@ end
 
 -- ---- Chunks ----
 
--- What a text is as functions: {f, text} of each chunk; or nil and an error.
+-- What a text is as functions: {f, text} of each chunk; or nil and an error. A command ends with its
+-- line, unless what follows cannot stand alone, as the body of :time for … do, or it is %%time.
 local function chunks_of(code, number)
-    local first = code:match "^%s*()[:?!]" -- a command begins its line
-    local f, message = native.load(first and code:sub(first) or code, number)
-    local pieces = not f and native.pieces(code)
+    local first = code:match "^%s*()"
+    if not native.command(code:sub(first)) then first = 1 end
+    local f, message = native.load(code:sub(first), number)
+    local pieces = not code:find("^%%%%", first) and native.pieces(code:sub(first), f ~= nil)
     native.keep(code)
-    if f then return { { f = f, text = code } } end
+    if f and not pieces then return { { f = f, text = code } } end
     if not pieces then return nil, failure(shell.native.explained(message), "SyntaxError") end
     local from = 1
     for i, piece in ipairs(pieces) do
         local at = code:find(piece, from, true) or from
         local _, lines = code:sub(1, at - 1):gsub("\n", "")
         from = at + #piece
-        pieces[i] = { text = piece, padded = piece:find "^[:?!]" and piece
+        pieces[i] = { text = piece, padded = native.command(piece) and piece
             or ("\n"):rep(lines) .. piece }
     end
     return pieces

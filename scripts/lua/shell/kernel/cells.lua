@@ -23,8 +23,8 @@ end
 
 -- ---- Chunks ----
 
--- What a text is as functions: {f, text} of each chunk; or nil and an error. A command ends with its
--- line, unless what follows cannot stand alone, as the body of :time for … do, or it is %%time.
+-- What a text is as functions: {f, text} of each chunk; or nil and an error. A command ends with
+-- its line, unless what follows cannot stand alone, as the body of :time for, or it is %%time.
 local function chunks_of(code, number)
     local first = code:match "^%s*()"
     if not native.command(code:sub(first)) then first = 1 end

@@ -157,6 +157,7 @@ static void write_draft(writer *w, uint32_t have) {
     const gp_program *p = w->p;
     bool wanted[GP_PROGRAM_INPUTS + GP_PROGRAM_STEPS];
     gp_draft_begin(&w->d);
+    w->d.ready_made = p->ready_made;
     find_wanted(w, wanted);
     for (int v = 0; v < p->ninputs + p->nsteps; v++) w->grad[v] = -1;
     for (int i = 0; i < p->ninputs; i++) w->value[i] = gp_draft_input(&w->d, (gp_dtype)p->dtype[i]);

@@ -105,6 +105,7 @@ void gp_program_unref(void *program) {
 void gp_draft_begin(gp_draft *d) {
     d->ninputs = d->nsteps = d->nrandom = 0;
     d->fold = (gp_fold){.op = NULL};
+    d->ready_made = false;
 }
 
 int gp_draft_input(gp_draft *d, gp_dtype dt) {
@@ -197,7 +198,7 @@ gp_program *gp_draft_finish(const gp_draft *d, const uint16_t *out, int nout, ui
     }
     p->nsteps = n, p->nout = nout, p->nrandom = d->nrandom;
     for (int i = 0; i < nout; i++) p->out[i] = number[out[i]];
-    p->fold = d->fold;
+    p->fold = d->fold, p->ready_made = d->ready_made;
     atomic_init(&p->refs, 1);
     if (!(p->name = name_of(p))) return free(p), gp_fail_null("fuse: out of memory");
     return p;

@@ -45,6 +45,7 @@ typedef struct gp_program {
     int ninputs, nsteps, nout, nrandom;
     uint16_t out[GP_PROGRAM_OUTS];    /* values */
     uint8_t dtype[GP_PROGRAM_INPUTS]; /* of the inputs */
+    bool ready_made; /* it is never compiled: a device has its kernel, or its ops run one by one */
     gp_fold fold;
     struct gp_program *values, *ties; /* see gp_program_values; of the thread that differentiates */
     void *_Atomic prepared[GP_PREPARED];            /* kernels' own forms of the steps */
@@ -65,6 +66,7 @@ void gp_program_unref(void *program); /* NULL is fine */
 typedef struct gp_draft {
     int ninputs, nsteps, nrandom;
     uint8_t dtype[GP_PROGRAM_INPUTS];
+    bool ready_made;
     gp_fold fold;
     gp_step step[GP_PROGRAM_STEPS];
 } gp_draft;
@@ -82,6 +84,10 @@ gp_dtype gp_draft_dtype(const gp_draft *d, int v);
  * inputs that they do not need; used gets the numbers of the inputs that are left. NULL when out of
  * memory, with a message. */
 gp_program *gp_draft_finish(const gp_draft *d, const uint16_t *out, int nout, uint8_t *used);
+
+/* The sum or mean, fold, of the losses of two inputs of a 16-bit dtype dt by the row `term`, whose
+ * third operand, where it has one, is number. NULL when out of memory, with a message. */
+gp_program *gp_program_loss(const gp_op *term, const gp_op *fold, gp_dtype dt, double number);
 
 /* Whether each output has the shape of all inputs together, as the op `fused` needs. False too
  * where the inputs do not broadcast, without a message. */

@@ -167,8 +167,10 @@ static bool inputs(gp_vjp *v, gp_program *p, const gp_shape *s, gp_tensor **in, 
         gp_tensor *g = v->g[i];
         if (!g) continue;
         *have |= 1u << i;
-        if (p->fold.op && !(g = unfolded(v, p, s, g))) return false;
         int dt = p->step[p->out[i] - p->ninputs].dtype;
+        bool narrow = gp_dtype_sizes[g->a.dtype] < gp_dtype_sizes[dt]; /* its quotient by n, too */
+        if (narrow && !(g = DO(to, "t-d", g, dt))) return false;
+        if (p->fold.op && !(g = unfolded(v, p, s, g))) return false;
         if (g->a.dtype != dt && !(g = DO(to, "t-d", g, dt))) return false;
         in[n++] = g;
     }

@@ -272,6 +272,63 @@ static int l_make(lua_State *L) {
     return 1;
 }
 
+/* ---- losses of 16-bit floats ---- */
+
+#define PROGRAM "gpush.loss_program"
+static int l_gc_program(lua_State *L) {
+    gp_program_unref(*(gp_program **)luaL_checkudata(L, 1, PROGRAM));
+    return 0;
+}
+
+/* fits(x, target): whether losses of both may be programs: they are alike, of a device that fuses,
+ * and nobody needs to see the single ops. */
+static int l_loss_fits(lua_State *L) {
+    gp_tensor *x = gp_lua_totensor(L, 1), *y = gp_lua_totensor(L, 2);
+    gp_device *dev = x->storage->dev;
+    gp_shape s = gp_tensor_shape(x), other = gp_tensor_shape(y);
+    bool alike = dev == y->storage->dev && x->a.dtype == y->a.dtype && gp_shape_equal(&s, &other);
+    lua_pushboolean(L, alike && dev->vt->fuses && !gp_tracing && !gp_watch.on &&
+                           gp_guard_autocast() < 0);
+    return 1;
+}
+
+/* program(row, fold, x, number): gp_program_loss of x's dtype. */
+static int l_loss_program(lua_State *L) {
+    gp_program **p = lua_newuserdatauv(L, sizeof *p, 0);
+    const gp_op *term = gp_op_find(luaL_checkstring(L, 1));
+    const gp_op *fold = gp_op_find(luaL_checkstring(L, 2));
+    *p = gp_program_loss(term, fold, (gp_dtype)gp_lua_totensor(L, 3)->a.dtype,
+                         luaL_optnumber(L, 4, 0));
+    if (!*p) return gp_lua_raise(L);
+    luaL_setmetatable(L, PROGRAM);
+    return 1;
+}
+
+/* run(program, x, target): its result, or nothing where the device has no kernel for it. */
+static int l_loss_run(lua_State *L) {
+    gp_program *p = *(gp_program **)luaL_checkudata(L, 1, PROGRAM);
+    gp_tensor *in[2] = {gp_lua_totensor(L, 2), gp_lua_totensor(L, 3)};
+    gp_device *dev = in[0]->storage->dev;
+    if (!dev->vt->fuses(dev, p, in)) return 0;
+    gp_box *box = gp_lua_new_box(L, lua_upvalueindex(1));
+    if (!gp_program_run(p, in, &box->t, NULL)) return gp_lua_raise(L);
+    gp_lua_charge(box->t);
+    return 1;
+}
+
+static void open_losses(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"fits", l_loss_fits}, {"program", l_loss_program}, {"run", l_loss_run}, {NULL, NULL}};
+    luaL_newmetatable(L, PROGRAM);
+    lua_pushcfunction(L, l_gc_program);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
+    luaL_setfuncs(L, functions, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.losses");
+}
+
 /* ---- compiling ---- */
 
 /* gpush.fuse_compile([mode]): true, false or "wait", and what was done so far. */
@@ -306,4 +363,5 @@ void gp_lua_open_fuse(lua_State *L) {
     lua_pop(L, 1);
     lua_pushcfunction(L, l_make);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.fuse");
+    open_losses(L);
 }

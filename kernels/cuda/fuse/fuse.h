@@ -36,9 +36,22 @@ typedef struct gp_fused_job {
 bool gp_fused_elementwise(const gp_call *c, const gp_fused_job *j);
 bool gp_fused_reduction(const gp_call *c, const gp_fused_job *j);
 
-/* ---- source.c ---- */
+/* ---- ready_made.c: programs whose kernels are the plug-in's own (tensor/fuse/loss.c) ---- */
 
 struct gp_program;
+/* Whether p, which is ready-made, has a kernel for these inputs. */
+bool gp_ready_made(const struct gp_program *p, gp_tensor *const *in);
+/* Runs c, a call of `fused` of such a program. False with a message. */
+bool gp_ready_made_run(const gp_call *c);
+/* Whether the loss of row number `op` has a reduction of its own; runs it on arrays of a 16-bit
+ * dtype and one shape that are contiguous. number: the third operand. False with a message.
+ * kernels/cuda/loss/reduced.cu */
+bool gp_loss_reduces(int op);
+bool gp_loss_reduce(const gp_call *c, int op, const gp_array *a, const gp_array *b, double number,
+                    bool mean);
+
+/* ---- source.c ---- */
+
 /* The program as CUDA C++, by free, and the numbers that it reads, at most `most`, in number; NULL
  * with the reason in *why, which is static. */
 char *gp_fused_source(const struct gp_program *p, uint64_t *number, int most, int *nnumbers,

@@ -241,6 +241,7 @@ static bool too_large(const gp_program *p, gp_tensor *const *in) {
 
 bool gp_cuda_fuses(gp_device *dev, gp_program *p, gp_tensor *const *in) {
     gp_compiling how = gp_object_compiling();
+    if (p->ready_made) return gp_ready_made(p, in);
     if (how == GP_COMPILE_OFF || too_large(p, in) || !gp_device_alive(dev, p->name))
         return gp_error_clear(), false;
     fused *f = form_of(p);
@@ -259,6 +260,7 @@ bool gp_cuda_fuses(gp_device *dev, gp_program *p, gp_tensor *const *in) {
 
 bool CUDA(fused)(const gp_call *c) {
     gp_program *p = c->arg[0].program;
+    if (p->ready_made) return gp_ready_made_run(c);
     fused *f = atomic_load(&p->prepared[GP_PREPARED_CUDA]);
     int at = c->stream->dev->slot;
     if (!f || !f->on[at].module) return gp_fail("%s: it has no kernel on this device", c->name);

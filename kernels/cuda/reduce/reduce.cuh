@@ -61,9 +61,10 @@ struct gp_load_halves { /* 16-bit floats, 16 bytes of them */
     enum { MANY = 8, UNROLL = 4 };
     typedef gp_vector<uint16_t, MANY> Raw;
     __device__ static inline Raw load(const char *p, int) { return *(const Raw *)p; }
-    __device__ static inline float number(const Raw &m, int j, int dt) {
-        return dt == GP_f16 ? gp_f16_as_f32(m.v[j]) : gp_bf16_as_f32(m.v[j]);
+    __device__ static inline float one(uint16_t v, int dt) {
+        return dt == GP_f16 ? gp_f16_as_f32(v) : gp_bf16_as_f32(v);
     }
+    __device__ static inline float number(const Raw &m, int j, int dt) { return one(m.v[j], dt); }
 };
 template <class Type> struct gp_load_single { /* one element of any dtype */
     typedef Type T;

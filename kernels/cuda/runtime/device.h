@@ -234,6 +234,8 @@ bool gp_cuda_keep_scratch(gp_storage *st);
 bool gp_cuda_keep_table(cuda_block *b);
 void gp_cuda_unfit(void);
 
+/* The kernel of a row; NULL: a view, which needs none. launch.c */
+gp_kernel gp_cuda_kernel(const gp_op *op);
 /* gp_device_vt.fuses. kernels/cuda/fuse/fused.c */
 bool gp_cuda_fuses(gp_device *dev, struct gp_program *p, gp_tensor *const *in);
 /* gp_device_vt.saves: for layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */

@@ -22,6 +22,8 @@ static const gp_kernel kernels[GP_OPS] = {
 #include "tensor/autograd/grad_rows.h"
 };
 
+gp_kernel gp_cuda_kernel(const gp_op *op) { return kernels[gp_op_id(op)]; }
+
 enum { HELD = 32 };
 
 static _Thread_local gp_device *launching;

@@ -4,6 +4,7 @@ local require = ...
 local gpush, define = require "gpush", require "ops".define
 local fail, bad = require "fail", require "ops.bad"
 local FLOATS, once = require "ops.round_once".FLOATS, require "ops.round_once".once
+local registry = require "registry"
 
 -- Reduces the losses of all elements.
 local function reduced(op, losses, reduction)
@@ -46,12 +47,40 @@ end
 
 -- ---- losses of pairs of elements ----
 
+-- Programs of losses of 16-bit floats, by their number, then by what else they depend on.
+local programs, kept, MOST <const> = {}, 0, 64
+local function program_of(row, x, number, reduction)
+    local by, key = programs[number or false], row .. reduction .. x.dtype
+    if by and by[key] then return by[key] end
+    if kept == MOST then programs, kept, by = {}, 0, nil end
+    by = by or {}
+    by[key] = registry["gpush.losses"].program(row, reduction, x, number)
+    programs[number or false], kept = by, kept + 1
+    return by[key]
+end
+
+-- The losses of 16-bit floats by a row, which rounds once, or their mean or sum in one pass; nil
+-- where the single ops are needed.
+local function direct(row, x, target, reduction, number)
+    local losses = registry["gpush.losses"]
+    if x.dtype ~= target.dtype then return end
+    if reduction == "none" and shape_text(x) == shape_text(target) then
+        return number and x[row](x, target, number) or x[row](x, target)
+    end
+    if reduction ~= "mean" and reduction ~= "sum" or not (losses and losses.fits(x, target)) then
+        return
+    end
+    return losses.run(program_of(row, x, number, reduction), x, target)
+end
+
 define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "squared differences of x and target: their mean, sum, or each",
     dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction)
         check_floats("mse_loss", x, target)
         same_shape("mse_loss", x, target)
         return reduced("mse_loss", x:squared_error(target), reduction)
+    end, function(x, target, reduction)
+        return direct("squared_error", x, target, reduction)
     end) }
 
 define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
@@ -59,6 +88,8 @@ define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     dtypes = "floats", autocast = "wide", fn = once(function(x, target, reduction)
         same_shape("l1_loss", x, target)
         return reduced("l1_loss", x:absolute_error(target), reduction)
+    end, function(x, target, reduction)
+        return direct("absolute_error", x, target, reduction)
     end) }
 
 define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
@@ -68,6 +99,8 @@ define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\
         same_shape("smooth_l1_loss", x, target)
         if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
         return reduced("smooth_l1_loss", x:smooth_l1(target, beta), reduction)
+    end, function(x, target, reduction, beta)
+        return beta >= 0 and direct("smooth_l1", x, target, reduction, beta)
     end) }
 
 define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
@@ -77,6 +110,8 @@ define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", f
         same_shape("huber_loss", x, target)
         if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
         return reduced("huber_loss", x:huber(target, delta), reduction)
+    end, function(x, target, reduction, delta)
+        return delta > 0 and direct("huber", x, target, reduction, delta)
     end) }
 
 define { "binary_cross_entropy",
@@ -90,6 +125,8 @@ define { "binary_cross_entropy",
         fits("binary_cross_entropy", x, weight, "weight")
         local losses = x:bce(target)
         return reduced("binary_cross_entropy", weight and losses * weight or losses, reduction)
+    end, function(x, target, weight, reduction)
+        return not weight and direct("bce", x, target, reduction)
     end) }
 
 define { "binary_cross_entropy_with_logits",
@@ -105,6 +142,9 @@ define { "binary_cross_entropy_with_logits",
         local losses = x:bce_with_logits(target, pos_weight or 1)
         return reduced("binary_cross_entropy_with_logits", weight and losses * weight or losses,
             reduction)
+    end, function(x, target, weight, reduction, pos_weight)
+        return not (weight or pos_weight)
+            and direct("bce_with_logits", x, target, reduction, 1)
     end) }
 
 define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool log_target=false",

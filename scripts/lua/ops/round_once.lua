@@ -19,13 +19,16 @@ local function half_of(args, n)
     return half
 end
 
--- fn, computed in f32 where its tensors are of a 16-bit dtype; its result is of that dtype.
-local function once(fn)
+-- fn, computed in f32 where its tensors are of a 16-bit dtype; its result is of that dtype. direct,
+-- where given, is tried first: it rounds once by itself, and gives nil for what it cannot do.
+local function once(fn, direct)
     return function(...)
         local n = select("#", ...)
         local args = { ... }
         local half = half_of(args, n)
         if not half then return fn(...) end
+        local result = direct and direct(...)
+        if result then return result end
         for i = 1, n do
             if gpush.is_tensor(args[i]) and args[i].dtype == half then
                 args[i] = args[i]:to "f32"

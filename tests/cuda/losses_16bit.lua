@@ -149,3 +149,5 @@ do
     for i = 1, 200 do huber_loss(x, y, { delta = i }) end
     t.is(huber_loss(x, y, { delta = 0.5 }):item(), want, "after 200 other numbers")
 end
+
+t.done()

@@ -87,36 +87,60 @@ GP_C bool CUDA(nanmean)(const gp_call *c) { return floats<known_mean>(c, 1, 0); 
 
 /* ---- var and std ---- */
 
-/* Sums of the elements' distances from a shift, the first element, and of their squares. Combined
- * after Chan, Golub and LeVeque, 1979. p: the correction. */
+/* Rounding must not leave a negative sum of squares; NaN stays. */
+template <bool ROOT>
+GP_FN void store_spread(double squares, double sum, double count, double correction, char *to,
+                        gp_dtype dt) {
+    double m2 = squares - sum * (sum / count);
+    double var = fmax(m2, m2 - m2) / fmax(0.0, count - correction);
+    gp_store_as<double>(to, dt, ROOT ? sqrt(var) : var);
+}
+
+/* Sums of the elements' distances from a shift and of their squares, of f32 and less. The shift is
+ * the first element of all that are reduced into one: sums are added, in 16 bytes, and of n
+ * distances f64 loses at most n 2^-53. */
 template <class Type, bool ROOT> struct moments {
     typedef Type T;
+    enum { LEAN = 0 };
+    struct Acc {
+        double sum, squares;
+    };
+    static_assert(sizeof(Acc) <= 20, "what a block down columns has registers for");
+    GP_FN void start(Acc &a) { a.sum = a.squares = 0; }
+    GP_FN void fold(Acc &a, T v, T shift, int64_t) {
+        double d = (double)v - (double)shift;
+        a.sum += d, a.squares = fma(d, d, a.squares);
+    }
+    GP_FN void join(Acc &a, const Acc &b) { a.sum += b.sum, a.squares += b.squares; }
+    GP_FN void finish(const Acc &a, double count, double p, int, char *to, gp_dtype dt) {
+        store_spread<ROOT>(a.squares, a.sum, count, p, to, dt);
+    }
+};
+template <class T, bool ROOT> struct gp_fold_parameter<moments<T, ROOT>> {
+    GP_FN T of(const gp_reduction &a, const char *first) {
+        return first ? gp_load_as<T>(first, (gp_dtype)a.dtype) : (T)0;
+    }
+};
+
+/* Of f64 each accumulator has a shift of its own, the first element that it meets. Combined after
+ * Chan, Golub and LeVeque, 1979. p: the correction. */
+template <bool ROOT> struct moments<double, ROOT> {
+    typedef double T;
     enum { LEAN = 0 };
     struct Acc {
         double shift, sum, squares;
         int64_t count;
     };
     GP_FN void start(Acc &a) { a.shift = a.sum = a.squares = 0, a.count = 0; }
-    GP_FN void fold(Acc &a, T v, double, int64_t) {
-        double x = v;
+    GP_FN void fold(Acc &a, double x, double, int64_t) {
         if (a.count == 0) a.shift = x;
         double d = x - a.shift;
-        a.sum += d, a.count++;
-        a.squares = sizeof(T) < sizeof d ? fma(d, d, a.squares) : a.squares + d * d;
+        a.sum += d, a.squares += d * d, a.count++;
     }
-    /* Of f32 b's sums are moved to a's shift: that has no divisions, in a chain of which a block
-     * would take longer than to read a row of 10^4. The shift is an element, so that of n distances
-     * from it f64 loses at most n 2^-53. */
     GP_FN void join(Acc &a, const Acc &b) {
         if (b.count == 0) return;
         if (a.count == 0) {
             a = b;
-            return;
-        }
-        if (sizeof(T) < sizeof(double)) {
-            double nb = (double)b.count, d = b.shift - a.shift;
-            a.squares += fma(d, fma(d, nb, 2 * b.sum), b.squares);
-            a.sum += fma(d, nb, b.sum), a.count += b.count;
             return;
         }
         double na = (double)a.count, nb = (double)b.count, all = na + nb, ma = a.shift + a.sum / na;
@@ -125,12 +149,12 @@ template <class Type, bool ROOT> struct moments {
                     d * d * (na * nb / all);
         a.shift = ma + d * (nb / all), a.sum = 0, a.count += b.count;
     }
-    /* Rounding must not leave a negative sum of squares; NaN stays. */
     GP_FN void finish(const Acc &a, double count, double p, int, char *to, gp_dtype dt) {
-        double m2 = a.squares - a.sum * (a.sum / count);
-        double var = fmax(m2, m2 - m2) / fmax(0.0, count - p);
-        gp_store_as<double>(to, dt, ROOT ? sqrt(var) : var);
+        store_spread<ROOT>(a.squares, a.sum, count, p, to, dt);
     }
+};
+template <bool ROOT> struct gp_fold_parameter<moments<double, ROOT>> {
+    GP_FN double of(const gp_reduction &, const char *) { return 0; }
 };
 template <class T> using variance = moments<T, false>;
 template <class T> using deviation = moments<T, true>;

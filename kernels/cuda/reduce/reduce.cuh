@@ -78,6 +78,12 @@ template <class Type> struct gp_load_single { /* one element of any dtype */
 
 /* ---- kernels ---- */
 
+/* What R's fold is given as p with the elements of the output whose first one is at `first`: the
+ * op's parameter, unless a reducer says otherwise. */
+template <class R> struct gp_fold_parameter {
+    __device__ static inline double of(const gp_reduction &a, const char *) { return a.p; }
+};
+
 template <class R>
 __device__ static inline void gp_reduced(const gp_reduction &a, int64_t o, int64_t part,
                                          const typename R::Acc &acc) {
@@ -117,6 +123,7 @@ __device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &fro
     for (int j = 0; j < LANES; j++) R::start(acc[j]);
     int64_t i = a.pieces * part / a.parts + lane, to = live ? a.pieces * (part + 1) / a.parts : 0;
     const char *p = a.x + (live ? gp_strided_offset(a.kept, o) : 0);
+    const auto with = gp_fold_parameter<R>::of(a, i < to ? p : nullptr);
     for (; i < to; i += a.group * L::UNROLL) {
         typename L::Raw v[L::UNROLL];
 #pragma unroll
@@ -128,7 +135,7 @@ __device__ static inline void gp_reduce_rows(const gp_reduction &a, const L &fro
             if (i + u * a.group >= to) break;
 #pragma unroll
             for (int j = 0; j < L::MANY; j++)
-                R::fold(acc[j % LANES], from.number(v[u], j, a.dtype), a.p,
+                R::fold(acc[j % LANES], from.number(v[u], j, a.dtype), with,
                         (i + u * a.group) * L::MANY + j);
         }
     }
@@ -156,10 +163,15 @@ __device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &
     int64_t outer = unit / per_row, col = (unit - outer * per_row) * across + x * MANY;
     bool live = col < a.width;
     Acc acc[MANY];
-#pragma unroll
-    for (int j = 0; j < MANY; j++) R::start(acc[j]);
     int64_t i = a.pieces * part / a.parts + y, to = live ? a.pieces * (part + 1) / a.parts : 0;
     const char *p = a.x + gp_strided_offset(a.kept, outer) + (live ? col * a.step : 0);
+    decltype(gp_fold_parameter<R>::of(a, p)) with[MANY];
+#pragma unroll
+    for (int j = 0; j < MANY; j++) {
+        R::start(acc[j]);
+        with[j] =
+            gp_fold_parameter<R>::of(a, i < to ? p + j * gp_bytes_of((gp_dtype)a.dtype) : nullptr);
+    }
     for (; i < to; i += rows * UNROLL) {
         typename L::Raw v[UNROLL];
 #pragma unroll
@@ -171,7 +183,7 @@ __device__ static inline void gp_reduce_columns(const gp_reduction &a, const L &
             if (i + u * rows >= to) break;
 #pragma unroll
             for (int j = 0; j < MANY; j++)
-                R::fold(acc[j], from.number(v[u], j, a.dtype), a.p, i + u * rows);
+                R::fold(acc[j], from.number(v[u], j, a.dtype), with[j], i + u * rows);
         }
     }
 #pragma unroll

@@ -57,12 +57,14 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_short_kernel(gp_reductio
     __syncthreads();
     for (int from = 0; from < rows; from += GP_THREADS / a.group) {
         int row = from + (int)threadIdx.x / a.group;
+        const auto with =
+            gp_fold_parameter<R>::of(a, row < rows ? x + (int64_t)row * count * SIZE : nullptr);
         Acc acc;
         R::start(acc);
         for (int i = lane; i < count && row < rows; i += a.group) {
             Raw one;
             one.v[0] = stage[(row * count + i) / MANY].v[(row * count + i) % MANY];
-            R::fold(acc, L::number(one, 0, a.dtype), a.p, i);
+            R::fold(acc, L::number(one, 0, a.dtype), with, i);
         }
         acc = gp_join_short<R>(acc, (Acc *)(void *)(stage + stages), a.group, lane);
         if (row < rows && lane == 0) gp_reduced<R>(a, first + row, 0, acc);
@@ -84,8 +86,12 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_narrow_kernel(gp_reducti
     int64_t i = a.pieces * part / a.parts + y, to = a.pieces * (part + 1) / a.parts;
     Acc acc[MANY];
     if (x * MANY >= across) to = 0;
+    decltype(gp_fold_parameter<R>::of(a, p)) with[MANY];
 #pragma unroll
-    for (int j = 0; j < MANY; j++) R::start(acc[j]);
+    for (int j = 0; j < MANY; j++) {
+        R::start(acc[j]);
+        with[j] = gp_fold_parameter<R>::of(a, i < to ? p + (x * MANY + j) % width * SIZE : nullptr);
+    }
     for (; i < to; i += rows * UNROLL) {
         Raw v[UNROLL];
 #pragma unroll
@@ -97,7 +103,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_narrow_kernel(gp_reducti
             if (i + u * rows >= to) break;
 #pragma unroll
             for (int j = 0; j < MANY; j++)
-                R::fold(acc[j], L::number(v[u], j, a.dtype), a.p,
+                R::fold(acc[j], L::number(v[u], j, a.dtype), with[j],
                         (i + u * rows) * a.fold + (x * MANY + j) / width);
         }
     }
@@ -119,7 +125,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_narrow_kernel(gp_reducti
     for (i = a.pieces * a.fold; i < a.count && part == a.parts - 1; i++) {
         Raw one;
         one.v[0] = ((const Raw *)p)[(i * width + col) / MANY].v[(i * width + col) % MANY];
-        R::fold(shared[col], L::number(one, 0, a.dtype), a.p, i);
+        R::fold(shared[col], L::number(one, 0, a.dtype),
+                gp_fold_parameter<R>::of(a, p + col * SIZE), i);
     }
     gp_reduced<R>(a, outer * a.width + col, part, shared[col]);
 }

@@ -47,7 +47,7 @@ static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELAT
                                            CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
                                            CUPTI_ACTIVITY_KIND_RUNTIME,
                                            CUPTI_ACTIVITY_KIND_DRIVER};
-enum { BUFFER_BYTES = 1 << 20, KINDS = sizeof kinds / sizeof *kinds };
+enum { BUFFER_BYTES = 1 << 20, KINDS = sizeof kinds / sizeof *kinds, CALLS = KINDS - 2 };
 
 /* Calls by libraries that block or may block; our own are timed where they are made. */
 #define RUNTIME(name)                                                                              \
@@ -126,8 +126,8 @@ static void synchronized(const CUpti_ActivitySynchronization *y) {
     held(y->start, y->end, y->correlationId, what[known ? y->type : 0]);
 }
 
-/* Guarded by the trace's lock: whether several threads have made calls of CUDA since the record
- * began, of NVIDIA's libraries, too. */
+/* Guarded by the trace's lock: whether several threads have made calls of CUDA since the last
+ * record began, of NVIDIA's libraries, too. */
 static bool several_call;
 static uint32_t caller; /* the first one; 0: none yet */
 
@@ -136,7 +136,10 @@ static void called_by(uint32_t thread) {
     several_call |= caller != thread;
 }
 
+/* Of what comes after a record only its calls count. */
 static void read_record(const CUpti_Activity *r) {
+    bool call = r->kind == CUPTI_ACTIVITY_KIND_RUNTIME || r->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    if (!call && !trace->on) return;
     switch (r->kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
         const CUpti_ActivityExternalCorrelation *e = (const void *)r;
@@ -231,6 +234,7 @@ static CUptiResult subscribe(void) {
 
 static CUptiResult start_records(void) {
     int unused;
+    if (subscriber) cupti.cuptiActivityFlushAll(0); /* calls before this record */
     CUptiResult r = subscribe();
     pthread_mutex_lock(&trace->lock);
     caller = 0, several_call = false;
@@ -269,9 +273,15 @@ static void detach(void) {
     subscriber = NULL;
 }
 
-void gp_cupti_end(void) {
-    for (int i = 0; i < KINDS; i++) cupti.cuptiActivityDisable(kinds[i]);
+static void stop_records(int from, int to) {
+    for (int i = from; i < to; i++) cupti.cuptiActivityDisable(kinds[i]);
     cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+void gp_cupti_end(void) { stop_records(0, CALLS); }
+
+void gp_cupti_leave(void) {
+    stop_records(CALLS, KINDS);
     if (subscriber) detach();
     if (calls_watched) subscribe();
 }
@@ -286,7 +296,7 @@ static const char *with_cupti(CUptiResult (*start)(void)) {
 
 const char *gp_cupti_begin(void) {
     const char *why = with_cupti(start_records);
-    if (why && cupti.cuptiUnsubscribe) gp_cupti_end();
+    if (why && cupti.cuptiUnsubscribe) gp_cupti_end(), gp_cupti_leave();
     return why;
 }
 

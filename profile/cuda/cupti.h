@@ -55,6 +55,10 @@ void gp_cuda_span_end(cuda_span *sp);
 /* The variant of the op being queued ("gesvdj"), for observers. text: lives as long as the
  * process. */
 void gp_cuda_detail(const char *text);
+/* Whether CUPTI is still attached after a record, so that the next one need not wait for it: then
+ * gp_cuda_trace_idle, at a place outside calls of CUDA, detaches it once that is a while ago. */
+extern atomic_bool gp_cuda_lingers;
+void gp_cuda_trace_idle(void);
 /* gp_device_vt.observe */
 const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost);
 /* Above 0 while the runtime makes a call that it times itself. */

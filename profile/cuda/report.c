@@ -149,8 +149,15 @@ static void report(gp_device *dev, bool last, uint64_t *lost) {
     pthread_mutex_unlock(&trace->lock);
 }
 
+/* Attaching CUPTI and detaching it take about 12 ms, so that it stays for a while. */
+enum { LINGERS_NS = 300000000 };
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static uint64_t ended_ns;
+atomic_bool gp_cuda_lingers;
+
 static void begin(void) {
     if (trace->on) return;
+    atomic_store(&gp_cuda_lingers, false);
     trace->on = true;
     by_events_why[0] = 0;
     const char *why = gp_cupti_begin();
@@ -164,11 +171,24 @@ static void begin(void) {
 
 /* What CUPTI delivers at its end came after the last report: nothing of it is in the record. */
 static void end(void) {
-    if (!trace->by_events) gp_cupti_end();
+    if (!trace->by_events) {
+        gp_cupti_end();
+        ended_ns = gp_now_ns();
+        atomic_store(&gp_cuda_lingers, true);
+    }
     pthread_mutex_lock(&trace->lock);
     trace->activities.n = trace->correlations.n = trace->stalls.n = 0;
     pthread_mutex_unlock(&trace->lock);
     trace->on = false;
+}
+
+void gp_cuda_trace_idle(void) {
+    if (pthread_mutex_trylock(&one)) return;
+    if (atomic_load(&gp_cuda_lingers) && gp_now_ns() - ended_ns >= LINGERS_NS) {
+        atomic_store(&gp_cuda_lingers, false);
+        gp_cupti_leave();
+    }
+    pthread_mutex_unlock(&one);
 }
 
 static const char *watch_calls(void) {
@@ -181,7 +201,6 @@ static const char *watch_calls(void) {
 }
 
 const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost) {
-    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one);
     gp_cuda_rt->enter(dev);
     const char *no_calls = NULL;

@@ -85,8 +85,10 @@ void gp_cuda_read_times(void);
 /* Starts the activity records. NULL, or the reason why CUPTI cannot be used, which is valid until
  * the next call or failure of this thread. */
 const char *gp_cupti_begin(void);
-/* Stops them, and leaves CUPTI to other profilers. */
+/* Stops them, but for those of calls, by which gp_cupti_leave knows whether it may detach CUPTI. */
 void gp_cupti_end(void);
+/* Leaves CUPTI to other profilers. */
+void gp_cupti_leave(void);
 /* Delivers records; does not wait for others to complete. all: also those of work that is not
  * done, which then have no times; without it CUPTI keeps what lies beside these in a buffer. */
 void gp_cupti_flush(bool all);

@@ -36,6 +36,12 @@ local function step()
     return y:to "cpu"
 end
 
+-- The first op after what CUPTI stays attached for.
+local function until_detached()
+    os.execute "sleep 0.35"
+    return x + 1
+end
+
 -- A wait looks thousands of times whether work is done, which leaves no records.
 do
     local before = fake.count "call record"
@@ -49,13 +55,27 @@ do
     t.ok(records > 0 and records < 40, "a wait of 100 ms leaves few records of calls: " .. records)
 end
 
--- CUPTI slows every call of CUDA until it is detached, at the end of a call.
+-- CUPTI is attached once for records that follow each other. It slows every call of CUDA until it is
+-- detached, at the end of a call, a while later.
 do
-    local before = fake.count "CUPTI detached"
-    profile.run({}, function() return x + 1 end)
-    t.is(fake.count "CUPTI detached", before + 1, "a record detaches CUPTI when it ends")
+    local attached, detached = fake.count "CUPTI attached", fake.count "CUPTI detached"
+    local lost, adds = 0, 0
+    for _ = 1, 50 do
+        local prof = profile.run({}, function() return x + 1 end)
+        lost, adds = lost + prof.lost, adds + select(2, row(prof:table {}, "add"))
+    end
     timeit(function() return x + 1 end, { n = 1, print = false, device = "cuda" })
-    t.ok(fake.count "CUPTI detached" > before + 1, "as does timeit")
+    t.ok(fake.count "CUPTI attached" <= attached + 1, "50 records and timeit attach CUPTI once")
+    t.is({ lost, adds }, { 0, 50 }, "and lose nothing")
+    t.is(fake.count "CUPTI detached", detached, "it stays attached")
+    local y = until_detached()
+    t.is(fake.count "CUPTI detached", detached + 1, "until an op some 0.3 s later")
+    y = y + 1
+    synchronize "cuda"
+    t.is(fake.count "CUPTI detached", detached + 1, "and the next op finds it gone")
+    t.is(select(2, row(profile.run({}, function() return x + 1 end):table {}, "add")), 1,
+        "a record after that attaches it again")
+    t.is(fake.count "CUPTI attached", attached + 2 - (attached > 0 and 1 or 0), "for a second time")
     t.is(fake.count "CUPTI detached outside a call", 0, "never beside another thread's call")
 end
 
@@ -142,6 +162,7 @@ local function without(fault, why)
     t.ok(calls == 3 and ms >= 40 and ms < 1000, fault .. ": times come from events")
     t.ok(row(text, "region") >= 40, fault .. ": and reach regions")
 end
+until_detached()
 without("cupti=busy", "another profiler is attached")
 without("cupti=permission", "no permission to profile")
 t.is(profile.run({}, step).how, nil, "afterwards CUPTI is used again")

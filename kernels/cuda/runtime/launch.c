@@ -196,6 +196,8 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     __typeof__(now) outer = now; /* of a call whose scratch memory made the collector run c */
     launching = s->dev;
     cuda_span span = {0};
+    if (atomic_load_explicit(&gp_cuda_lingers, memory_order_relaxed) && !gp_cuda_building())
+        gp_cuda_trace_idle();
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
     if (watched) gp_cuda_span_begin(&span, s, c->op, "kernel", c->id, 0);
     bool ok = run_with_memory(c);

@@ -268,6 +268,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *h, CUpti_CallbackFunc fn, voi
     if (s.subscriber) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     *h = s.subscriber = new CUpti_Subscriber_st{fn, userdata};
     s.all.push_back(s.subscriber);
+    fakeCounted("CUPTI attached");
     fakeHooks(&hooks);
     return CUPTI_SUCCESS;
 }

@@ -9,8 +9,11 @@
 --   3. "ratio", the CPU's time over the device's, and what follows from it: a
 --      difference within the spread of the times is none. The last lines say from
 --      which size on the device is faster, where the times tell;
---   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer
---      is worth nothing if it is wrong.
+--   4. "error", |x - U S Vh| over |x| by the Frobenius norm: a quick answer is
+--      worth nothing if it is wrong;
+--   5. the second table: every method that the device has, milliseconds and error
+--      for each size, and on cuda which of them linalg.svd takes by its table
+--      (cuda.linalg_routes); * is the quickest where the times tell, - what cannot.
 -- On a terminal the table is redrawn while it is measured, round by round; on a
 -- pipe each row is printed once. Where there is no GPU sim stands in for a card,
 -- whose times are modelled, beside the CPU's, which are measured: of these two
@@ -51,12 +54,20 @@ local function keep(row, name, figures)
     if not row[name] or figures.time < row[name].time then row[name] = figures end
 end
 
+local function norm(x) return x:square():sum():sqrt():item() end
+
+-- How far u, s and vh are from x, in f64 on the cpu.
+local function off(x, u, s, vh)
+    local function far(a) return a:to "cpu":double() end
+    local want = far(x)
+    return norm(want - (far(u) * far(s):unsqueeze(-2)):matmul(far(vh))) / norm(want)
+end
+
 local function measure(row)
     local x = randn(row.batch, row.size, row.size)
     local there = x:to(device)
     local u, s, vh = linalg.svd(there)
-    local back = u:matmul(s:unsqueeze(-1) * vh)
-    row.residual = ((back - there):abs():amax() / there:abs():amax()):item()
+    row.error = off(x, u, s, vh)
     local times = quiet {
         cpu = function() return linalg.svd(x) end,
         gpu = function() return linalg.svd(there) end,
@@ -85,13 +96,13 @@ local function ms(figures) return figures and ("%.3f"):format(figures.time * 1e3
 
 local layout = "%4s %5s %8s %8s %8s %8s %8s %5s %8s%s"
 local head = layout:format("size", "batch", "cpu", "device", "copy in", "compute", "copy out",
-    "ratio", "residual", "")
+    "ratio", "error", "")
 
 local function text(row)
     local ratio = row.ratio and ("%.2f"):format(row.ratio) or row.verdict and "-" or "."
-    local residual = row.residual and ("%.1e"):format(row.residual) or "."
+    local error = row.error and ("%.1e"):format(row.error) or "."
     return layout:format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
-        ms(row.compute), ms(row.copy_out), ratio, residual,
+        ms(row.compute), ms(row.copy_out), ratio, error,
         row.verdict and device ~= "cpu" and "  " .. row.verdict or "") -- of itself there is none
 end
 
@@ -123,6 +134,120 @@ for round = 1, opt.rounds do
 end
 
 verdict.method(device)
+
+-- ---- every method ----
+
+-- Those of cuda, by the names of its tables, with what they are called here.
+local routines = { { "jacobi", "jacobi" }, { "gesvd", "gesvd" }, { "gesvdj", "gesvdj" },
+    { "gesvdjBatched", "gesvdjB" }, { "gesvdaStridedBatched", "gesvda" }, { "cpu", "cpu+copy" } }
+local short = {}
+for _, r in ipairs(routines) do short[r[1]] = r[2] end
+
+local methods = { { name = "cpu" } }
+if device:find "^cuda" then
+    for _, r in ipairs(routines) do
+        methods[#methods + 1] = { name = r[2], there = true, routine = r[1] }
+    end
+elseif device ~= "cpu" then
+    methods[2] = { name = device, there = true }
+end
+
+-- The time and the error of linalg.svd by that method alone; none where it cannot.
+local function by_method(m, x)
+    if m.routine then
+        require "gpush".cuda_routes(
+            ('SOURCE("svd_live")\nROUTE(svd, any, 0, 0, 1, 0, %s)'):format(m.routine))
+    end
+    local u, s, vh = linalg.svd(x)
+    if m.routine and select(3, cuda.linalg_routes()) ~= m.routine then return {} end
+    local error = off(x, u, s, vh)
+    return { error = error, time = quiet { m = function() return linalg.svd(x) end }.m }
+end
+
+-- At most six characters.
+local function short_ms(seconds)
+    local t = seconds * 1e3
+    return (t < 10 and "%.3f" or t < 100 and "%.2f" or t < 1000 and "%.1f" or "%.0f"):format(t)
+end
+
+-- Marks the quickest of a column, if each other one is clearly slower.
+local function mark(column)
+    local best
+    for _, cell in pairs(column) do
+        if cell.time and (not best or cell.time.time < best.time.time) then best = cell end
+    end
+    local others, clear = 0, true
+    for _, cell in pairs(column) do
+        if cell.time and cell ~= best then
+            others = others + 1
+            clear = clear and verdict.of(cell.time, best.time) == "faster"
+        end
+    end
+    if best and others > 0 and clear then best.best = true end
+end
+
+-- What linalg.svd takes by itself.
+local function chosen(there)
+    cuda.linalg_routes "built-in"
+    linalg.svd(there)
+    local _, _, used = cuda.linalg_routes()
+    return short[used] or used
+end
+
+local function block_lines(batch, sizes, cells, taken)
+    local lines = { ("%-9s"):format("batch " .. batch) }
+    for _, size in ipairs(sizes) do lines[1] = lines[1] .. ("%13s"):format(size) end
+    for _, m in ipairs(methods) do
+        local line = ("%-9s"):format(m.name:sub(1, 9))
+        for _, size in ipairs(sizes) do
+            local cell = cells[size][m.name]
+            line = line .. (cell and cell.time and (" %6s%s%5s"):format(short_ms(cell.time.time),
+                cell.best and "*" or " ", ("%.0e"):format(cell.error))
+                or ("%13s"):format(cell and "-" or "."))
+        end
+        lines[#lines + 1] = line
+    end
+    if taken then
+        local line = ("%-9s"):format "taken"
+        for _, size in ipairs(sizes) do line = line .. ("%13s"):format(taken[size] or ".") end
+        lines[#lines + 1] = line
+    end
+    return lines
+end
+
+local function draw(lines, again)
+    if again then io.write(("\27[%dA"):format(#lines)) end
+    for _, line in ipairs(lines) do print(line .. (live and "\27[K" or "")) end
+    io.stdout:flush()
+end
+
+-- A table of one batch count: methods down, sizes across.
+local function block(batch, sizes)
+    local cells, taken = {}, device:find "^cuda" and {} or nil
+    for _, size in ipairs(sizes) do cells[size] = {} end
+    if live then draw(block_lines(batch, sizes, cells, taken)) end
+    for _, size in ipairs(sizes) do
+        local x = randn(batch, size, size)
+        local there = x:to(device)
+        if taken then taken[size] = chosen(there) end
+        for _, m in ipairs(methods) do
+            local on = x
+            if m.there then on = there end
+            cells[size][m.name] = by_method(m, on)
+            if live then draw(block_lines(batch, sizes, cells, taken), true) end
+        end
+        if device:find "^cuda" then mark(cells[size]) end
+    end
+    draw(block_lines(batch, sizes, cells, taken), live)
+end
+
+print "each method: milliseconds, and the error"
+for _, batch in ipairs(opt.batches) do
+    for first = 1, #opt.sizes, 5 do
+        block(batch, { table.unpack(opt.sizes, first, math.min(first + 4, #opt.sizes)) })
+    end
+end
+if modelled then print "no verdict: modelled" end
 if device == "cpu" then -- the same work twice
     say("crossover: none; the cpu was compared with itself, and what differs is how far its times \z
         spread", "")

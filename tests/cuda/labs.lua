@@ -24,13 +24,22 @@ local difference, largest = out:match "largest difference%s+(%S+) of (%S+)"
 t.ok(difference and tonumber(difference) <= 1e-5 * tonumber(largest), "svd: both ways agree")
 t.ok(out:find "\n%s*CONV FORWARD " and out:find "\n%s*SVD ", "svd: the regions are in the tables")
 
-out = lab("svd_live", "--device cuda --sizes 4,8 --batches 1,2")
+out = lab("svd_live", "--device cuda --sizes 2,4 --batches 1,2")
 local rows, worst = 0, 0
 for residual in out:gmatch("\n%s+%d+%s+%d+" .. ("%s+[%d.]+"):rep(6) .. "%s+(%S+)") do
     rows, worst = rows + 1, math.max(worst, tonumber(residual))
 end
 t.ok(rows == 4 and worst < 1e-5,
-    "svd_live: a row for each size and batch count, with small residuals")
+    "svd_live: a row for each size and batch count, with small errors")
+local drawn = {}
+for name, rest in out:gmatch "\n([%l+B]+) +([^\n]+)" do
+    local _, cells = rest:gsub("[%d.]+[* ] *%de%-%d+", "")
+    if cells > 0 then drawn[name] = (drawn[name] or 0) + cells end
+end
+t.is(drawn, { cpu = 4, jacobi = 4, gesvd = 4, gesvdj = 4, gesvdjB = 4, gesvda = 4,
+    ["cpu+copy"] = 4 }, "svd_live: each method that CUDA has, with its error")
+local _, taken = out:gsub("\ntaken +jacobi +jacobi", "")
+t.is(taken, 2, "svd_live: and which the table takes")
 
 out = lab("seven_tips", "--device cuda --size 4 --steps 2")
 local _, equal = out:gsub("\n  equal true", "")

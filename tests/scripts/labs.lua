@@ -133,7 +133,7 @@ end
 
 out, ok = lab("svd_live", "--device sim --sizes 4,8 --batches 1,2")
 t.ok(ok, "svd_live runs")
-has(out, "size%s+batch%s+cpu%s+device%s+copy in%s+compute%s+copy out%s+ratio%s+residual\n",
+has(out, "size%s+batch%s+cpu%s+device%s+copy in%s+compute%s+copy out%s+ratio%s+error\n",
     "svd_live: columns")
 local rows, worst = 0, 0
 for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
@@ -144,7 +144,19 @@ for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
         ("svd_live: the parts of %sx%s add up"):format(batch, size))
 end
 t.is(rows, 4, "svd_live: a row for each size and batch count")
-t.ok(worst < 1e-5, "svd_live: small residuals")
+t.ok(worst < 1e-5, "svd_live: small errors")
+do -- every method of the device, in its own table
+    for _, batch in ipairs { 1, 2 } do
+        local block = out:match("\nbatch " .. batch .. " +4 +8\n(.-\n.-\n)") or ""
+        local seen = {}
+        for name, rest in block:gmatch "([^\n]-) +([%d][^\n]*)\n" do
+            local _, cells = rest:gsub("[%d.]+ +%de%-%d+", "")
+            seen[#seen + 1] = name .. " " .. cells
+        end
+        t.is(seen, { "cpu 2", "sim:0 2" }, "svd_live: methods, each with time and error " .. batch)
+    end
+    has(out, "\nno verdict: modelled\n", "svd_live: and no verdict of modelled times")
+end
 -- Whether the last lines' conclusion follows from the rows. The verdict of a row is at its end.
 local function follows(out, device)
     local verdicts, wrong = {}, nil

@@ -3,6 +3,7 @@
 #define GP_BACKENDS_H
 
 #include "tensor/device/device.h"
+#include "tensor/op.h"
 
 extern const gp_device_vt gp_cpu_vt;
 extern const gp_device_vt gp_sim_vt;
@@ -40,6 +41,12 @@ void gp_cuda_warn_unusable(void);
 bool gp_cuda_build(char *text, size_t size, bool *runs);
 /* A setting of the plug-in's libraries, as gp_cuda_setting_fn (plugin_api.h); -1 with a message. */
 int gp_cuda_setting(const char *name, int value);
+/* The plug-in's table of linear algebra's routines, as gp_cuda_routes_fn; -1 with a message. */
+int gp_cuda_routes(const char *text, char *source, size_t size, const char **used);
+/* Runs c's kernel of the CPU on this thread, which is another's than the program's: a library's,
+ * that calls back. c's arrays are in host memory; its tensors are not looked at. False with a
+ * message. */
+bool gp_cpu_run_here(const gp_call *c);
 /* Ranges that NVIDIA's tools show, in any order and on any thread. gp_cuda_ranges: whether a tool
  * watches; begin returns 0 where none does. */
 bool gp_cuda_ranges(void);

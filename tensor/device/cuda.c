@@ -126,6 +126,16 @@ int gp_cuda_setting(const char *name, int value) {
     return now;
 }
 
+int gp_cuda_routes(const char *text, char *source, size_t size, const char **used) {
+    char why[300] = "";
+    void *so = gp_cuda_plugin(why, sizeof why);
+    gp_cuda_routes_fn *routes = so ? (gp_cuda_routes_fn *)dlsym(so, "gp_cuda_routes") : NULL;
+    if (!routes) return fail_without(why), -1;
+    int n = routes(text, source, size, used);
+    if (n < 0) gp_fail("%s", source);
+    return n;
+}
+
 bool gp_card_prepare(gp_device *dev, gp_card_kernel *k, gp_card_info *info) {
     char why[300] = "";
     void *so = strcmp(dev->vt->kind, "cuda") ? NULL : gp_cuda_plugin(why, sizeof why);

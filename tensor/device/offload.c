@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tensor/device/backends.h"
 #include "tensor/memory/alloc.h"
 #include "tensor/call.h"
 #include "tensor/tensor.h"
@@ -207,6 +208,15 @@ bool gp_offload_run(const gp_call *c, const char *name) {
     }
     gp_unlock(&lock);
     free(arrays);
+    return ok;
+}
+
+bool gp_cpu_run_here(const gp_call *c) {
+    separate = true; /* for good: no call on such a thread can be left to run on */
+    gp_error_clear();
+    gp_running = c;
+    bool ok = gp_cpu_kernels[gp_op_id(c->op)](c);
+    gp_running = NULL;
     return ok;
 }
 

@@ -5,6 +5,7 @@
 #define GP_CORE_H
 
 #include "tensor/memory/alloc.h"
+#include "tensor/device/backends.h"
 #include "tensor/device/stream/failure.h"
 #include "tensor/device/stream/hazard.h"
 #include "tensor/ops/conv/conv.h"
@@ -82,6 +83,11 @@ typedef int gp_cuda_code_fn(int device, char *text, size_t size);
  * and conv_elements (numbers). value -1 only reads. Returns the value then set; -1: no such
  * setting. */
 typedef int gp_cuda_setting_fn(const char *name, int value);
+/* The table by which linear algebra chooses its routines: text, of the form of
+ * kernels/cuda/linalg/routes.def, comes in its place; "": its own again; NULL: only reads. Returns
+ * how many rows it has, with where it is from in source; -1 with what is wrong there. *used: which
+ * routine was chosen last, NULL at first. */
+typedef int gp_cuda_routes_fn(const char *text, char *source, size_t size, const char **used);
 /* Begins an NVTX range and returns its number; name NULL: ends range number `range`. Call it after
  * gp_cuda_open. */
 typedef uint64_t gp_cuda_range_fn(const char *name, uint64_t range);

@@ -156,9 +156,9 @@ t.ok(sync.report(false):find "has not waited", "a report without waits has no ti
 local SHOWN <const> = set [[timeit compare sync.report sync.lines sync.events sync.explain
     sync.budget sync.calls sync.warning profile.run profile.stop profile.load profile.schedule]]
 -- clock gives seconds of no work, progress the clock's time of a loop.
-local SILENT <const> = set [[ alive autocast capture clock clone cuda_setting current_stream
-    default_device default_dtype deterministic devices diverge elementwise empty_cache enable_grad
-    fork from_dlpack
+local SILENT <const> = set [[ alive autocast capture clock clone cuda_routes cuda_setting
+    current_stream default_device default_dtype deterministic devices diverge elementwise
+    empty_cache enable_grad fork from_dlpack
     fuse fuse_compile get_autocast_dtype get_rng_state grad heatmap help hist imshow inference
     is_autocast_enabled is_grad_enabled is_tensor is_terminal manual_seed memory no_grad ops plot
     printoptions progress promote_types reduction reset_peak set_rng_state stream synchronize tensor

@@ -312,6 +312,20 @@ static int l_cuda_setting(lua_State *L) {
     return 1;
 }
 
+/* gpush.cuda_routes([text]): linear algebra's table of routines on CUDA, described in
+ * scripts/lua/cuda/init.lua; after another was put in its place, "" for its own. Gives how many
+ * rows it has, where it is from, and which routine was chosen last. */
+static int l_cuda_routes(lua_State *L) {
+    char source[200] = "";
+    const char *used = NULL;
+    int n = gp_cuda_routes(luaL_optstring(L, 1, NULL), source, sizeof source, &used);
+    if (n < 0) return luaL_error(L, "cuda.linalg_routes: %s", gp_error());
+    lua_pushinteger(L, n);
+    lua_pushstring(L, source);
+    lua_pushstring(L, used);
+    return 3;
+}
+
 static void open_class(lua_State *L, const char *name, const gp_lua_function *fns, lua_CFunction gc,
                        lua_CFunction tostring) {
     luaL_newmetatable(L, name);
@@ -337,6 +351,7 @@ void gp_lua_open_device(lua_State *L) {
                                           {"current_stream", "device? device", l_current_stream},
                                           {"devices", "text? kind", l_devices},
                                           {"cuda_setting", "text name, value? on", l_cuda_setting},
+                                          {"cuda_routes", "text? text", l_cuda_routes},
                                           {NULL, NULL, NULL}};
     static const gp_lua_function stream[] = {
         {"stream.use", "self stream, function? fn, rest args", l_stream_use},

@@ -121,6 +121,13 @@ void **gp_solver_addresses(const gp_solver *r, void *first, int64_t elements) {
     return at;
 }
 
+gp_route gp_solver_route(const gp_solver *r, gp_routed op, int64_t rows, int64_t cols, unsigned can,
+                         gp_route otherwise) {
+    gp_route by = gp_route_for(op, r->wide, rows, cols, r->count, can, otherwise);
+    gp_cuda_detail(gp_route_name(by));
+    return by;
+}
+
 /* ---- copies ---- */
 
 /* x as batch x rows x cols; a vector is one column. */

@@ -3,6 +3,7 @@
 #ifndef GP_CUDA_LAPACK_H
 #define GP_CUDA_LAPACK_H
 
+#include "kernels/cuda/linalg/routes.h"
 #include "kernels/cuda/runtime/kernel.h"
 
 #ifdef __cplusplus
@@ -106,19 +107,16 @@ bool gp_solver_form_q(const gp_solver *r, void *a, const void *tau, int64_t step
 bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re, void *im);
 
 /* LU of count dense matrices (m x n as cuSOLVER counts, columns m apart) in place, info filled
- * (factorize.c). */
-bool gp_solver_lu(gp_solver *r, void *a, int *pivots);
+ * (factorize.c). by: getrf or getrfBatched, which is for square ones; auto: as lu's rows say. */
+bool gp_solver_lu(gp_solver *r, void *a, int *pivots, gp_route by);
 
-/* The routine used; scripts/lua/cuda/init.lua has the names in this order. GP_JACOBI: our
- * kernel. */
-typedef enum gp_svd_driver {
-    GP_SVD_AUTO,
-    GP_JACOBI,
-    GP_GESVD,
-    GP_GESVDJ,
-    GP_GESVDJ_BATCHED,
-    GP_GESVDA
-} gp_svd_driver;
+/* The routine for this shape, which becomes the record's detail, too. */
+gp_route gp_solver_route(const gp_solver *r, gp_routed op, int64_t rows, int64_t cols, unsigned can,
+                         gp_route otherwise);
+/* Queues c as a whole for the CPU's kernel, with copies (on_cpu.c). GP_CAN(cpu) where that is
+ * possible: not in a graph. */
+bool gp_solver_on_cpu(const gp_call *c);
+unsigned gp_solver_can_on_cpu(void);
 
 /* Singular values of dense matrices. */
 typedef struct gp_svd {
@@ -127,16 +125,15 @@ typedef struct gp_svd {
     bool full;
     void *u, *s, *vh;         /* dense, as linalg_svd gives them; u and vh NULL: values only */
     const char *const *texts; /* not finite, not converged */
-    gp_svd_driver driver;     /* the driver asked for */
+    gp_route driver;          /* the driver asked for, or auto */
 } gp_svd;
-/* Queues the decomposition by d->driver, or the fastest for the shape: into d->s, and d->u and
- * d->vh where wanted. False with a message; d->texts come up at the next wait. gp_cuda_jacobi: by
- * our own kernel (jacobi.cu), for shapes and dtypes that gp_cuda_jacobi_takes. */
+/* Queues the decomposition by d->driver, or the device's best routine for the shape: into d->s, and
+ * d->u and d->vh where wanted. False with a message; d->texts come up at the next wait.
+ * gp_cuda_jacobi: by our own kernel (jacobi.cu), for shapes that gp_cuda_jacobi_takes. */
 bool gp_cuda_svd(gp_solver *r, const gp_svd *d);
 void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */
 bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d);
-bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols, int64_t count,
-                          bool full);
+bool gp_cuda_jacobi_takes(int64_t rows, int64_t cols, int64_t count, bool full);
 
 #ifdef __cplusplus
 }

@@ -17,15 +17,12 @@ static cusolverDnParams_t any_params(const gp_call *c) {
     return ok ? params : NULL;
 }
 
-/* Where one call takes all matrices: by Jacobi rotations up to SMALL rows, by cuSOLVER of CUDA 12.6
- * and later up to BATCHED. */
-enum { SMALL = 32, BATCHED = 512 };
-
+/* Two routines take all matrices in one call: Jacobi rotations, and cuSOLVER's of CUDA 12.6 and
+ * later. */
 #if CUSOLVER_VERSION >= 11701
 static bool has_batched(const gp_solver *r) {
     return gp_cusolver_handle(r->c) && gp_solve.cusolverDnXsyevBatched &&
-           gp_solve.cusolverDnXsyevBatched_bufferSize && r->n <= BATCHED &&
-           r->count * r->n * r->n <= INT_MAX;
+           gp_solve.cusolverDnXsyevBatched_bufferSize && r->count * r->n * r->n <= INT_MAX;
 }
 
 static bool batched(const gp_solver *r, void *a, void *w, bool vectors, bool lower) {
@@ -58,11 +55,20 @@ static bool batched(const gp_solver *r, void *a, void *w, bool vectors, bool low
 }
 #endif
 
+static gp_route route_of(const gp_solver *r) {
+    unsigned can = GP_CAN(syevd) | gp_solver_can_on_cpu();
+    if (r->count <= INT_MAX) can |= GP_CAN(syevjBatched);
+    gp_lib_lock();
+    if (has_batched(r)) can |= GP_CAN(syevBatched);
+    gp_lib_unlock();
+    return gp_solver_route(r, GP_FOR_eigh, r->n, r->n, can, GP_BY_syevd);
+}
+
 /* a, matrices, becomes their vectors where asked for; w: the values. With gp_lib_lock held. */
-static bool decompose(const gp_solver *r, void *a, void *w, bool vectors, bool lower) {
-    if (r->count > 1 && r->n <= SMALL && r->count <= INT_MAX)
+static bool decompose(const gp_solver *r, gp_route by, void *a, void *w, bool vectors, bool lower) {
+    if (by == GP_BY_syevjBatched)
         return r->wide ? jacobi_f64(r, a, w, vectors, lower) : jacobi_f32(r, a, w, vectors, lower);
-    if (r->count > 1 && has_batched(r)) return batched(r, a, w, vectors, lower);
+    if (by == GP_BY_syevBatched) return batched(r, a, w, vectors, lower);
     return r->wide ? symmetric_f64(r, a, w, vectors, lower)
                    : symmetric_f32(r, a, w, vectors, lower);
 }
@@ -72,10 +78,12 @@ static bool symmetric(const gp_call *c, const char *const *texts) {
     bool vectors = c->nout == 2, lower = (c->arg[1].s[0] | 32) == 'l';
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0 || r.n == 0) return true;
+    gp_route by = route_of(&r);
+    if (by == GP_BY_cpu) return gp_solver_on_cpu(c);
     void *a = gp_solver_load(&r, gp_in(c, 0), false), *w = gp_out(c, 0)->data;
     if (!a || !gp_solver_check(&r, a, r.n, r.n, lower ? GP_LOWER : GP_UPPER)) return false;
     gp_lib_lock();
-    bool ok = decompose(&r, a, w, vectors, lower);
+    bool ok = decompose(&r, by, a, w, vectors, lower);
     gp_lib_unlock();
     if (ok && vectors)
         ok = gp_solver_extract_columns(&r, gp_out(c, 1)->data, a, r.n, r.n, r.n, GP_ALL);

@@ -3,23 +3,22 @@
  * others one call per matrix. */
 #include "kernels/cuda/linalg/cusolver.h"
 
-/* Columns up to which the batched calls are faster, with QR's also a number of matrices, and up to
- * which our own kernel forms Q. Source of QR's: PyTorch's choice between the libraries. */
-enum { BATCHED = 512, BATCHED_QR = 256, OWN_Q = 64 };
+enum { BATCHED = 512 }; /* columns up to which Cholesky's batched call is faster */
 
 #define TEMPLATE "kernels/cuda/linalg/factorize.inc"
 #include "kernels/common/floats.inc"
 
 /* ---- QR ---- */
 
-static bool qr(gp_solver *r, cusolverDnHandle_t h, int q, bool only_r) {
+static bool qr(gp_solver *r, cusolverDnHandle_t h, gp_route by, int q, bool only_r) {
     int64_t wide = r->n > q ? r->n : q, step = wide * r->m;
     const gp_array *Q = gp_out(r->c, 0), *R = gp_out(r->c, 1);
     void *a = gp_solver_scratch(r, r->count * step), *tau = gp_solver_scratch(r, r->count * r->k);
     if (!a || !tau || !gp_solver_columns(r, gp_in(r->c, 0), false, r->m, step, a) ||
         !gp_solver_mark(r, a, step, r->n, r->m, GP_BAD_ROWS)) /* a's columns */
         return false;
-    if (!(r->wide ? geqrf_f64(r, h, a, tau, wide) : geqrf_f32(r, h, a, tau, wide))) return false;
+    if (!(r->wide ? geqrf_f64(r, h, by, a, tau, wide) : geqrf_f32(r, h, by, a, tau, wide)))
+        return false;
     if (!gp_solver_extract(r, R->data, a, step, q, r->n, 1, r->m, GP_UPPER)) return false;
     if (only_r) return gp_solver_spoil_qr(r, NULL, 0, R->data, q);
     return (r->wide ? orgqr_f64(r, h, a, tau, wide, q) : orgqr_f32(r, h, a, tau, wide, q)) &&
@@ -36,9 +35,13 @@ bool CUDA(linalg_qr)(const gp_call *c) {
     if (r.count == 0) return true;
     if (r.k == 0) /* without columns Q is the identity, or empty */
         return only_r || !q || gp_solver_identity(&r, gp_out(c, 0)->data, r.m, q);
+    unsigned can = GP_CAN(geqrf) | gp_solver_can_on_cpu();
+    if (r.count <= INT32_MAX) can |= GP_CAN(geqrfBatched);
+    gp_route by = gp_solver_route(&r, GP_FOR_qr, r.m, r.n, can, GP_BY_geqrf);
+    if (by == GP_BY_cpu) return gp_solver_on_cpu(c);
     gp_lib_lock();
     cusolverDnHandle_t h = gp_cusolver_handle(c);
-    bool ok = h && qr(&r, h, q, only_r);
+    bool ok = h && qr(&r, h, by, q, only_r);
     gp_lib_unlock();
     return ok;
 }
@@ -71,11 +74,14 @@ bool CUDA(linalg_cholesky_ex)(const gp_call *c) { return CUDA(linalg_cholesky)(c
 
 /* ---- LU ---- */
 
-bool gp_solver_lu(gp_solver *r, void *a, int *pivots) {
+bool gp_solver_lu(gp_solver *r, void *a, int *pivots, gp_route by) {
     if (r->k == 0 || r->count == 0) return true;
+    unsigned can = GP_CAN(getrf);
+    if (r->m == r->n && r->count <= INT32_MAX) can |= GP_CAN(getrfBatched);
+    if (!by) by = gp_solver_route(r, GP_FOR_lu, r->m, r->n, can, GP_BY_getrf);
     gp_lib_lock();
     bool ok;
-    if (r->count > 1 && r->m == r->n && r->n <= BATCHED) {
+    if (by == GP_BY_getrfBatched) {
         ok = r->wide ? getrf_batched_f64(r, a, pivots) : getrf_batched_f32(r, a, pivots);
     } else {
         cusolverDnHandle_t h = gp_cusolver_handle(r->c);
@@ -92,7 +98,7 @@ bool CUDA(linalg_lu_factor)(const gp_call *c) {
     void *a = gp_solver_load(&r, gp_in(c, 0), true), *out = gp_out(c, 0)->data;
     int64_t each = (int64_t)r.m * r.n;
     return a && gp_solver_mark(&r, a, each, r.n, r.m, GP_BAD_MATRICES) &&
-           gp_solver_lu(&r, a, (int *)(void *)gp_out(c, 1)->data) &&
+           gp_solver_lu(&r, a, (int *)(void *)gp_out(c, 1)->data, GP_BY_auto) &&
            gp_solver_extract_columns(&r, out, a, r.m, r.m, r.n, GP_ALL) &&
            gp_solver_spoil(&r, out, each);
 }
@@ -107,7 +113,7 @@ bool CUDA(linalg_lu)(const gp_call *c) {
         (int32_t *)gp_cuda_scratch(c, (size_t)(r.count * (r.k + r.m)) * sizeof *pivots);
     void *l = gp_out(c, 1)->data, *u = gp_out(c, 2)->data;
     return a && pivots && gp_solver_mark(&r, a, step, r.n, r.m, GP_BAD_MATRICES) &&
-           gp_solver_lu(&r, a, pivots) &&
+           gp_solver_lu(&r, a, pivots, GP_BY_auto) &&
            gp_solver_permutations(&r, gp_out(c, 0)->data, pivots, pivots + r.count * r.k) &&
            gp_solver_extract(&r, l, a, step, r.m, r.k, 1, r.m, GP_UNIT_LOWER) &&
            gp_solver_extract(&r, u, a, step, r.k, r.n, 1, r.m, GP_UPPER) &&

@@ -307,10 +307,8 @@ GP_C bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d) {
     return r->wide ? decompose_batch<double>(r, d) : decompose_batch<float>(r, d);
 }
 
-/* One large matrix uses the whole device with cuSOLVER; many, or small ones, take a block each. */
-GP_C bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols,
-                               int64_t count, bool full) {
+/* A block takes a matrix: what is larger uses the device better with cuSOLVER. */
+GP_C bool gp_cuda_jacobi_takes(int64_t rows, int64_t cols, int64_t count, bool full) {
     int64_t n = rows < cols ? rows : cols, len = rows < cols ? cols : rows;
-    if (n > MOST || len > 4 * MOST || count > INT32_MAX || (full && len > MOST)) return false;
-    return count > 1 || n <= 64;
+    return n <= MOST && len <= 4 * MOST && count <= INT32_MAX && (!full || len <= MOST);
 }

@@ -2,7 +2,7 @@
  * them its transpose M: where that serves as well, nothing is reordered. */
 #include "kernels/cuda/linalg/cusolver.h"
 
-enum { BATCHED = 512 };
+enum { BATCHED = 512 }; /* rows up to which the inverses of a batch are one call */
 
 #define TEMPLATE "kernels/cuda/linalg/solve.inc"
 #include "kernels/common/floats.inc"
@@ -11,11 +11,11 @@ enum { BATCHED = 512 };
 
 /* LU of argument 0 by rows, without a transpose, and its matrices recorded `by`; *pivots in
  * scratch. NULL with a message. */
-static void *factored(gp_solver *r, gp_mark by, int32_t **pivots) {
+static void *factored(gp_solver *r, gp_mark by, gp_route lu, int32_t **pivots) {
     int64_t n = r->n;
     void *a = gp_solver_load(r, gp_in(r->c, 0), false);
     *pivots = (int32_t *)gp_cuda_scratch(r->c, (size_t)(r->count * n) * sizeof **pivots);
-    return a && *pivots && gp_solver_mark(r, a, n * n, n, n, by) && gp_solver_lu(r, a, *pivots)
+    return a && *pivots && gp_solver_mark(r, a, n * n, n, n, by) && gp_solver_lu(r, a, *pivots, lu)
                ? a
                : NULL;
 }
@@ -32,7 +32,7 @@ bool CUDA(linalg_inv)(const gp_call *c) {
     bool ex = c->nout == 2;
     if (!gp_solver_begin(&r, c, ex ? (int32_t *)(void *)gp_out(c, 1)->data : NULL)) return false;
     if (r.count == 0 || r.n == 0) return true;
-    void *a = factored(&r, GP_BAD_MATRICES, &pivots), *out = gp_out(c, 0)->data;
+    void *a = factored(&r, GP_BAD_MATRICES, GP_BY_auto, &pivots), *out = gp_out(c, 0)->data;
     if (!a || !(unused = other_info(&r))) return false;
     gp_lib_lock();
     bool ok =
@@ -48,7 +48,7 @@ bool CUDA(linalg_det)(const gp_call *c) {
     int32_t *pivots = NULL;
     if (!gp_solver_begin(&r, c, NULL)) return false;
     if (r.count == 0) return true;
-    void *a = r.n ? factored(&r, GP_NAN_MATRICES, &pivots) : NULL;
+    void *a = r.n ? factored(&r, GP_NAN_MATRICES, GP_BY_auto, &pivots) : NULL;
     void *det = gp_out(c, 0)->data, *log_det = c->nout == 2 ? gp_out(c, 1)->data : NULL;
     if (r.n && !a) return false;
     if (!gp_solver_determinants(&r, a, pivots, det, log_det)) return false;
@@ -58,7 +58,7 @@ bool CUDA(linalg_slogdet)(const gp_call *c) { return CUDA(linalg_det)(c); }
 
 /* ---- equations ---- */
 
-static bool solve(gp_solver *r, bool left, void *a, int32_t *pivots) {
+static bool solve(gp_solver *r, gp_route by, bool left, void *a, int32_t *pivots) {
     const gp_array *b = gp_in(r->c, 1);
     void *out = gp_out(r->c, 0)->data;
     bool turned = left && r->cols > 1;
@@ -70,8 +70,8 @@ static bool solve(gp_solver *r, bool left, void *a, int32_t *pivots) {
                  : gp_solver_rows(r, b, r->vectors, x)))
         return false;
     gp_lib_lock();
-    bool ok = r->wide ? solve_f64(r, left, a, pivots, x, unused)
-                      : solve_f32(r, left, a, pivots, x, unused);
+    bool ok = r->wide ? solve_f64(r, by, left, a, pivots, x, unused)
+                      : solve_f32(r, by, left, a, pivots, x, unused);
     gp_lib_unlock();
     return ok &&
            (!turned || gp_solver_extract_columns(r, out, x, r->rows, r->rows, r->cols, GP_ALL));
@@ -85,8 +85,13 @@ bool CUDA(linalg_solve)(const gp_call *c) {
     if (!gp_solver_equations(&r, c, true)) return false;
     if (r.count == 0 || r.n == 0) return true;
     const gp_array *x = gp_out(c, 0);
-    void *a = factored(&r, GP_BAD_MATRICES, &pivots);
-    if (!a || (x->numel && !solve(&r, c->arg[2].i, a, pivots))) return false;
+    bool left = c->arg[2].i;
+    unsigned can = GP_CAN(getrf) | gp_solver_can_on_cpu();
+    if (r.count <= INT32_MAX) can |= GP_CAN(getrfBatched);
+    gp_route by = gp_solver_route(&r, GP_FOR_solve, r.n, left ? r.cols : r.rows, can, GP_BY_getrf);
+    if (by == GP_BY_cpu) return gp_solver_on_cpu(c);
+    void *a = factored(&r, GP_BAD_MATRICES, by, &pivots);
+    if (!a || (x->numel && !solve(&r, by, left, a, pivots))) return false;
     return gp_solver_spoil(&r, x->data, x->numel / r.count) && gp_solver_report(&r, texts);
 }
 

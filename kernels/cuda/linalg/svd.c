@@ -1,4 +1,4 @@
-/* Singular value decompositions: by our own kernel where matrices are small, else by cuSOLVER. */
+/* Singular value decompositions: by our own kernel, cuSOLVER or the CPU, as the table says. */
 #include "kernels/cuda/linalg/cusolver.h"
 
 #define VECTORS CUSOLVER_EIG_MODE_VECTOR
@@ -18,27 +18,27 @@ typedef struct svd_job {
 #define TEMPLATE "kernels/cuda/linalg/svd.inc"
 #include "kernels/common/floats.inc"
 
-static bool decompose_by(svd_job *l, gp_svd_driver driver) {
+static bool decompose_by(svd_job *l, gp_route driver) {
     static gesvdjInfo_t params; /* shared by all calls */
     bool wide = l->r->wide;
     if (!params && !gp_cusolver_ok(l->r->c, gp_solve.cusolverDnCreateGesvdjInfo(&params), "gesvdj"))
         return false;
     l->params = params;
     switch (driver) {
-    case GP_GESVD: return wide ? gesvd_f64(l) : gesvd_f32(l);
-    case GP_GESVDJ_BATCHED: return wide ? gesvdj_batched_f64(l) : gesvdj_batched_f32(l);
-    case GP_GESVDA: return wide ? gesvda_f64(l) : gesvda_f32(l);
+    case GP_BY_gesvd: return wide ? gesvd_f64(l) : gesvd_f32(l);
+    case GP_BY_gesvdjBatched: return wide ? gesvdj_batched_f64(l) : gesvdj_batched_f32(l);
+    case GP_BY_gesvdaStridedBatched: return wide ? gesvda_f64(l) : gesvda_f32(l);
     default: return wide ? gesvdj_f64(l) : gesvdj_f32(l);
     }
 }
 
 /* cuSOLVER writes one of U and Vh directly, and the transpose of the other; gesvd gives V
  * transposed. */
-static bool vectors(svd_job *l, gp_svd_driver driver) {
+static bool vectors(svd_job *l, gp_route driver) {
     const gp_solver *r = l->r;
     const gp_svd *d = l->d;
     int64_t u = (int64_t)l->m * l->ucols, v = (int64_t)l->n * l->n;
-    bool turned = driver == GP_GESVD, turn_v = l->tall == turned;
+    bool turned = driver == GP_BY_gesvd, turn_v = l->tall == turned;
     void *scratch_u = l->tall ? gp_solver_scratch(r, r->count * u) : NULL,
          *scratch_v = turn_v ? gp_solver_scratch(r, r->count * v) : NULL,
          *to_v = l->tall ? d->vh : d->u;
@@ -51,7 +51,7 @@ static bool vectors(svd_job *l, gp_svd_driver driver) {
            (!turn_v || gp_solver_extract_columns(r, to_v, scratch_v, l->n, l->n, l->n, GP_ALL));
 }
 
-static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
+static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_route driver) {
     svd_job l = {.r = r, .d = d, .tall = d->rows > d->cols, .a = d->a};
     l.m = l.tall ? d->rows : d->cols, l.n = l.tall ? d->cols : d->rows;
     l.ucols = d->full ? l.m : l.n;
@@ -70,32 +70,39 @@ static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
     return ok && gp_solver_flag(r, d->texts);
 }
 
-/* Our own kernel where it is faster. Else, or where gesvdj is asked for, Jacobi rotations by
- * cuSOLVER, whose batched form takes matrices of up to 32 x 32 and gives all of U. gesvd where only
- * values are wanted. */
-static gp_svd_driver driver_of(const gp_solver *r, const gp_svd *d) {
+/* What can decompose such matrices. cuSOLVER's batched Jacobi takes up to 32 rows and gives all of
+ * U, gesvda only the first columns; where values alone are wanted it has gesvd. */
+static unsigned can_of(const gp_solver *r, const gp_svd *d) {
     int most = d->rows > d->cols ? d->rows : d->cols;
-    if (!d->driver &&
-        gp_cuda_jacobi_takes(r->c, r->dtype, d->rows, d->cols, r->count, d->u && d->full))
-        return GP_JACOBI;
-    if (!d->u) return GP_GESVD;
-    if (d->driver && d->driver != GP_GESVDJ) return d->driver;
-    bool many = r->count > 1 && r->count <= INT32_MAX && most <= 32;
-    return many && (d->full || d->rows == d->cols) ? GP_GESVDJ_BATCHED : GP_GESVDJ;
+    bool square = d->rows == d->cols, full = d->u && d->full, batch = r->count <= INT32_MAX;
+    unsigned can = GP_CAN(gesvd);
+    if (gp_cuda_jacobi_takes(d->rows, d->cols, r->count, full)) can |= GP_CAN(jacobi);
+    if (!d->u) return can;
+    if (batch && most <= 32 && (full || square)) can |= GP_CAN(gesvdjBatched);
+    if (batch && (!full || square)) can |= GP_CAN(gesvdaStridedBatched);
+    return can | GP_CAN(gesvdj);
 }
 
-bool gp_cuda_svd(gp_solver *r, const gp_svd *d) {
-    gp_svd_driver driver = driver_of(r, d);
-    if (driver == GP_GESVDA && (r->count > INT32_MAX || (d->full && d->rows != d->cols)))
+/* The driver that was asked for, of gesvdj its batched form where that can; else the table's. */
+static gp_route driver_of(const gp_solver *r, const gp_svd *d, unsigned also) {
+    unsigned can = can_of(r, d);
+    int64_t most = d->rows > d->cols ? d->rows : d->cols, least = r->k;
+    bool many = r->count > 1 && can & GP_CAN(gesvdjBatched);
+    if (d->driver) return d->driver == GP_BY_gesvdj && many ? GP_BY_gesvdjBatched : d->driver;
+    return gp_solver_route(r, d->u ? GP_FOR_svd : GP_FOR_svdvals, most, least, can | also,
+                           d->u ? GP_BY_gesvdj : GP_BY_gesvd);
+}
+
+static bool by_driver(gp_solver *r, const gp_svd *d, gp_route driver) {
+    if (driver == GP_BY_gesvdaStridedBatched && !(can_of(r, d) & GP_CAN(gesvdaStridedBatched)))
         return gp_fail("%s: driver gesvda gives no full matrices; use linalg.svd(x, false)",
                        "linalg.svd");
-    static const char *const names[] = {"",       "jacobi",        "gesvd",
-                                        "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
-    _Static_assert(sizeof names / sizeof *names == GP_GESVDA + 1, "a name for each gp_svd_driver");
     gp_libs.svd_used = driver;
-    gp_cuda_detail(names[driver]);
-    return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_cusolver(r, d, driver);
+    gp_cuda_detail(gp_route_name(driver));
+    return driver == GP_BY_jacobi ? gp_cuda_jacobi(r, d) : by_cusolver(r, d, driver);
 }
+
+bool gp_cuda_svd(gp_solver *r, const gp_svd *d) { return by_driver(r, d, driver_of(r, d, 0)); }
 
 /* ---- calls ---- */
 
@@ -107,14 +114,18 @@ static bool decompose(const gp_call *c, gp_svd d) {
     if (r.k == 0) /* the singular vectors of a matrix without rows or columns */
         return !d.full ||
                (gp_solver_identity(&r, d.u, r.m, r.m) && gp_solver_identity(&r, d.vh, r.n, r.n));
+    gp_route driver = driver_of(&r, &d, gp_solver_can_on_cpu());
+    if (driver == GP_BY_cpu) return gp_libs.svd_used = driver, gp_solver_on_cpu(c);
     d.a = gp_solver_load(&r, gp_in(c, 0), false);
-    return d.a && gp_cuda_svd(&r, &d);
+    return d.a && by_driver(&r, &d, driver);
 }
 
 /* The call's own driver, or the global setting. */
-static gp_svd_driver asked_for(const gp_value *v) {
-    if (v->kind == GP_NONE) return (gp_svd_driver)gp_libs.svd_driver;
-    return !strcmp(v->s, "gesvd") ? GP_GESVD : !strcmp(v->s, "gesvdj") ? GP_GESVDJ : GP_GESVDA;
+static gp_route asked_for(const gp_value *v) {
+    if (v->kind == GP_NONE) return (gp_route)gp_libs.svd_driver;
+    return !strcmp(v->s, "gesvd")    ? GP_BY_gesvd
+           : !strcmp(v->s, "gesvdj") ? GP_BY_gesvdj
+                                     : GP_BY_gesvdaStridedBatched;
 }
 
 #define TEXTS(op)                                                                                  \

@@ -175,6 +175,8 @@ bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
 /* Gives back the host memory of copies that s has reached. Not by gp_cuda_reached, which may be
  * asked under the locks of the log of failures and of an allocator, and giving back takes them. */
 void gp_cuda_give_back(gp_stream *s);
+/* Reports what was found wrong in the data of command `ticket` of s, which was queued at loc. */
+void gp_cuda_found(gp_stream *s, uint64_t ticket, gp_srcloc loc, const char *what);
 /* The slot where a launch records its fault, for the next command of s, which is of op `what`, in
  * *to. note: the command's, but for its number. False with a message. */
 bool gp_cuda_fault_open(gp_stream *s, const char *what, cuda_note note, struct gp_fault_at *to);

@@ -77,8 +77,8 @@ extern void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_
 
 /* Settings of the libraries. f32 products in TF32 (10 bits of mantissa); only deterministic
  * algorithms; convolutions and attention choose by measuring on first use of a shape (which waits
- * for the device). svd_driver is linalg.svd's, svd_used that of the last call: gp_svd_driver
- * (kernels/cuda/linalg/batch.h). conv_elements: of an operand of one run of cuDNN's convolutions,
+ * for the device). svd_driver is linalg.svd's, svd_used that of the last call: gp_route
+ * (kernels/cuda/linalg/routes.h). conv_elements: of an operand of one run of cuDNN's convolutions,
  * which tests set smaller. */
 typedef struct gp_lib_settings {
     bool tf32, deterministic, benchmark;

@@ -82,15 +82,20 @@ static uint64_t pop_marks(gp_stream *s, bool all) {
 
 /* ---- faults ---- */
 
+void gp_cuda_found(gp_stream *s, uint64_t ticket, gp_srcloc loc, const char *what) {
+    char text[512];
+    if (loc.file)
+        snprintf(text, sizeof text, "%.380s (queued at %.90s:%d on %s)", what, loc.file, loc.line,
+                 s->dev->name);
+    else snprintf(text, sizeof text, "%.380s (on %s)", what, s->dev->name);
+    gp_failure_add(s, ticket, ticket, false, text);
+}
+
 static void report_fault(gp_stream *s, const gp_fault *f, int code, const cuda_note *note) {
-    char what[380], text[512];
+    char what[380];
     if (code > note->n) snprintf(what, sizeof what, "a kernel met a bad index");
     else snprintf(what, sizeof what, note->texts[code - 1], f->v[0], f->v[1], f->v[2]);
-    if (note->loc.file)
-        snprintf(text, sizeof text, "%s (queued at %.90s:%d on %s)", what, note->loc.file,
-                 note->loc.line, s->dev->name);
-    else snprintf(text, sizeof text, "%s (on %s)", what, s->dev->name);
-    gp_failure_add(s, note->issued, note->issued, false, text);
+    gp_cuda_found(s, note->issued, note->loc, what);
 }
 
 /* Reports the faults that launches have recorded, even where s is not known to be past them: work

@@ -40,6 +40,12 @@ cuda.module | cuda.module(source[, names[, {check = true}]]) (see cuda.kernel)
     > local x = zeros(1, {dtype = "i32"}) m:kernel "f"(1, 1, x)
     > return x
     --> tensor({5}, i32 1 cpu)
+cuda.linalg_routes | cuda.linalg_routes([file]) (see linalg.svd)
+    The table by which linalg's svd, svdvals, eigh, qr and solve choose a routine by shape: our own
+    kernels, cuSOLVER's and cuBLAS's, or the CPU's with copies. Returns where it is from, how many
+    rows it has, and the routine that was chosen last. A file puts another in force, such as
+    scripts/dev/gpu/svd_table.lua measures on a card and writes; "built-in" is the one that gpush
+    was built with.
 cuda.device_count | cuda.device_count() (see cuda.devices)
     How many GPUs there are.
 cuda.get_device_name | cuda.get_device_name([device]) (see cuda.devices)

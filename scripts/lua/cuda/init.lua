@@ -81,11 +81,10 @@ function settings.deterministic(on) return gpush.cuda_setting("deterministic", o
 function settings.benchmark(on) return gpush.cuda_setting("benchmark", on) end
 
 local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched",
-    "gesvdaStridedBatched" }
+    "gesvdaStridedBatched", "cpu" }
 local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
 
--- The driver of linalg.svd: initially "auto" (by the shape: our own Jacobi kernel for many or small
--- matrices, else gesvdj), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
+-- The driver of linalg.svd: initially "auto" (by the shape, as cuda.linalg_routes says), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
 -- "gesvda" (approximate, for tall matrices, and without full_matrices). Sets it if a name is given;
 -- returns it, and the driver of the last singular value decomposition.
 function settings.svd_driver(name)
@@ -96,6 +95,26 @@ function settings.svd_driver(name)
     local chosen = gpush.cuda_setting("svd_driver", asked[name] or -1)
     local used = gpush.cuda_setting("svd_used", -1)
     return chosen == 5 and "gesvda" or drivers[chosen], used > 0 and drivers[used] or nil
+end
+
+-- The table by which svd, svdvals, eigh, qr, solve and LU choose their routines by shape: puts that
+-- of the file in force, such as scripts/dev/gpu/svd_table.lua writes for a card; "built-in": the one
+-- that gpush was built with. Returns where the one in force is from, how many rows it has, and the
+-- routine that was chosen last.
+function settings.linalg_routes(file)
+    local text
+    if file == "built-in" then
+        text = ""
+    elseif file then
+        local f <close>, why = io.open(file)
+        if not f then raise("cuda.linalg_routes: cannot open %s", why) end
+        text = f:read "a"
+        if not text or text == "" then raise("cuda.linalg_routes: %s is empty", file) end
+    end
+    local ok, rows, source, used = pcall(gpush.cuda_routes, text)
+    if ok then return source, rows, used end
+    raise("cuda.linalg_routes: %s%s", file and file ~= "built-in" and file .. ": " or "",
+        (tostring(rows):gsub("^.-linalg_routes: ", "", 1)))
 end
 
 -- ---- memory ----
@@ -142,7 +161,7 @@ declared(cuda, "cuda.", { kernel = "text source, text? name, bool check=true",
 declared(cuda, "cuda.",
     { devices = "", device_count = "", is_available = "" })
 declared(settings, "cuda.", { tf32 = "bool? on", deterministic = "bool? on",
-    benchmark = "bool? on", svd_driver = "text? name" })
+    benchmark = "bool? on", svd_driver = "text? name", linalg_routes = "text? file" })
 for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize", "empty_cache",
     "current_stream", "stream",
     "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved",

@@ -197,6 +197,10 @@ deterministic | deterministic([on]) (see threads, manual_seed, cuda.deterministi
     Initially off. BLAS and LAPACK then use one thread for a product or a factorization; matrices of
     a batch are still divided among all.
     > deterministic() --> false
+cuda_routes | cuda_routes([text]) (see cuda.linalg_routes)
+    The table of linear algebra's routines on CUDA: its rows, where it is from, and the routine that
+    was chosen last, after the text of another came in its place, or "" for its own: use
+    cuda.linalg_routes.
 cuda_setting | cuda_setting(name, [on]) (see cuda)
     Sets and returns what cuda.tf32, cuda.deterministic, cuda.benchmark and cuda.svd_driver set: use
     those.

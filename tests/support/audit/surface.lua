@@ -30,6 +30,7 @@ S.apart = {
     ["nan.watch"] = "tests/tensor/autograd/watch.lua: it would stay on",
     ["sync.selftest"] = "it runs for a second",
     ["sync.explain"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
+    ["g.cuda_routes"] = "no CUDA device here",
     ["g.help"] = "tests/scripts/help.lua",
     ["data.Subset"] = "tests/bindings/loader.lua",
     ["data.ConcatDataset"] = "tests/bindings/loader.lua",
@@ -54,7 +55,7 @@ S.apart = {
     ["cuda.get_device_name"] = "no CUDA device here",
     ["cuda.get_device_capability"] = "no CUDA device here", ["cuda.tf32"] = "no CUDA device here",
     ["cuda.deterministic"] = "no CUDA device here", ["cuda.benchmark"] = "no CUDA device here",
-    ["cuda.svd_driver"] = "no CUDA device here",
+    ["cuda.svd_driver"] = "no CUDA device here", ["cuda.linalg_routes"] = "no CUDA device here",
     ["dist.send"] = "there is no other rank here", ["dist.recv"] = "there is no other rank here",
 }
 

@@ -77,7 +77,7 @@ bool gp_solver_on_cpu(const gp_call *c) {
     h->call = *c;
     h->ticket = atomic_load(&c->stream->issued) + 1;
     int n = lay_out(h, at, &bytes);
-    char *host = gp_cuda_table(c, bytes), *results[GP_MAX_OUT];
+    char *host = gp_cuda_table(c, bytes), *results[GP_MAX_OUT] = {0};
     for (int i = 0; host && i < n; i++) h->array[i].data = host + at[i];
     for (int i = 0; i < c->nout; i++) results[i] = h->call.outa[i]->data;
     cudaError_t err = cudaSuccess;

@@ -17,12 +17,11 @@ extern "C" {
 #define GP_ROUTED(R) R(svd) R(svdvals) R(eigh) R(qr) R(form_q) R(solve) R(lu)
 /* The routines, by the names that records and tables have for them: our own kernels, cuSOLVER's and
  * cuBLAS's, and the CPU's, with copies. The first ones have scripts/lua/cuda/init.lua's order. */
-#define GP_ROUTES(R)                                                                               \
-    R(auto)                                                                                        \
-    R(jacobi)                                                                                      \
-    R(gesvd)                                                                                       \
-    R(gesvdj) R(gesvdjBatched) R(gesvdaStridedBatched) R(cpu) R(syevd) R(syevjBatched)             \
-        R(syevBatched) R(geqrf) R(geqrfBatched) R(orgqr) R(own) R(getrf) R(getrfBatched)
+/* clang-format off */
+#define GP_ROUTES(R) \
+    R(auto) R(jacobi) R(gesvd) R(gesvdj) R(gesvdjBatched) R(gesvdaStridedBatched) R(cpu) R(syevd) \
+    R(syevjBatched) R(syevBatched) R(geqrf) R(geqrfBatched) R(orgqr) R(own) R(getrf) R(getrfBatched)
+/* clang-format on */
 
 typedef enum gp_routed {
 #define R(name) GP_FOR_##name,

@@ -1,38 +1,18 @@
--- gpush's side of the benchmark on a GPU: a line "item<TAB>seconds<TAB>bytes<TAB>operations" for
--- each; bytes is what the item must move at least, operations those of its products, 0 where the
--- other is the limit. gpush bench.lua DEVICE [small]; peers.py beside this file has the same items.
+-- gpush's side of the benchmark on a GPU, in the lines of measure.lua. gpush bench.lua DEVICE
+-- [small]; peers.py beside this file has the same items.
 -- `small` is for trying the program without a GPU.
 local device, small = arg[1], arg[2] == "small"
 local opt = { device = device }
 manual_seed(0)
 
-local function report(name, seconds, bytes, operations)
-    io.write(("%s\t%.9g\t%d\t%.9g\n"):format(name, seconds, bytes or 0, operations or 0))
-    io.flush()
-end
+local measure = dofile((arg[0]:match ".*/" or "") .. "measure.lua")
+local guarded, report = measure.guarded, measure.report
 
--- An item that cannot run gets a line of its own: it must not end the others.
-local function guarded(name, fn)
-    local ok, err = pcall(fn)
-    if not ok then
-        io.write(("%s\tfailed\t%s\n"):format(name, tostring(err):gsub("%s+", " ")))
-        io.flush()
-    end
-    collectgarbage()
-end
-
--- Seconds of a call, the wait for the device included, over enough calls to make the wait small:
--- for 20 ms, as the peers do. The card's clocks are low before.
+-- Rounds of 20 ms, as the peers'.
 local least = small and 1e-4 or 0.02
 local function item(name, fn, bytes, operations)
     guarded(name, function()
-        for _ = 1, 3 do fn() end
-        synchronize(device)
-        local t0 = clock()
-        fn()
-        synchronize(device)
-        local n = math.max(1, least // math.max(clock() - t0, 1e-7) | 0)
-        report(name, timeit(fn, { print = false, device = device, n = n }).time, bytes, operations)
+        report(name, measure.rounds(device, fn, least, small and 3 or 9), bytes, operations)
     end)
 end
 
@@ -41,12 +21,16 @@ local x, y = randn(16, opt), randn(16, opt)
 -- The host's time to launch: `host` leaves out the wait at a run's end.
 guarded("launch x + y, 16", function()
     local function launches() for _ = 1, 100 do local z = x + y end end
-    report("launch x + y, 16", timeit(launches, { print = false, device = device }).host / 100)
+    local ours = {}
+    for i = 1, small and 3 or 9 do
+        ours[i] = timeit(launches, { print = false, device = device, n = 5 }).host / 100
+    end
+    report("launch x + y, 16", ours)
 end)
 -- From the record to the row of the table: the difference between the least times of a profiled
 -- run and of a plain one.
 guarded("profiling an op", function()
-    local N, with, without = 1000, math.huge, math.huge
+    local N, with, without = small and 50 or 1000, math.huge, math.huge
     local once = { print = false, device = device, n = 1 }
     local function plain() for _ = 1, N do local z = x + y end end
     local function profiled() profile.run(plain):table { sort = "cpu_time_total", limit = 10 } end
@@ -54,7 +38,7 @@ guarded("profiling an op", function()
         with = math.min(with, timeit(profiled, once).time)
         without = math.min(without, timeit(plain, once).time)
     end
-    report("profiling an op", (with - without) / N)
+    report("profiling an op", { (with - without) / N })
 end)
 
 -- with a single array, x + y would read half of it from a cache

@@ -1,45 +1,12 @@
-# PyTorch's side of the benchmark on a GPU: the items of bench.lua, in the same lines "item<TAB>seconds".
+# PyTorch's side of the benchmark on a GPU: the items of bench.lua, in the lines of measure.py.
 import os, sys, time
 
 import torch
 
+from measure import gpu, item, report
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 import masked
-
-torch.backends.cuda.matmul.allow_tf32 = False
-torch.backends.cudnn.allow_tf32 = False
-torch.manual_seed(0)
-gpu = torch.device("cuda")
-
-
-def measure(fn, least=0.02, samples=9):
-    begun = time.perf_counter()
-    for _ in range(3):
-        fn()
-        torch.cuda.synchronize()
-        if time.perf_counter() - begun > 0.5:  # svd: seconds a call
-            samples = 3
-            break
-    t0 = time.perf_counter()
-    fn()
-    torch.cuda.synchronize()
-    n = max(1, int(least / max(time.perf_counter() - t0, 1e-7)))
-    v = []
-    for _ in range(samples):
-        t0 = time.perf_counter()
-        for _ in range(n):
-            fn()
-        torch.cuda.synchronize()
-        v.append((time.perf_counter() - t0) / n)
-    return sorted(v)[samples // 2]
-
-
-def item(name, fn):
-    try:
-        print(f"{name}\t{measure(fn):.9g}", flush=True)
-    except Exception as e:
-        print(f"{name}\tfailed\t{' '.join(str(e).split())[:200]}", flush=True)
-    torch.cuda.empty_cache()
 
 
 def launches():
@@ -51,7 +18,7 @@ def launches():
         for _ in range(100):
             x + y
         v.append((time.perf_counter() - t0) / 100)
-    print(f"launch x + y, 16\t{sorted(v)[12]:.9g}", flush=True)
+    report("launch x + y, 16", v)
 
 
 def profiling():
@@ -72,7 +39,7 @@ def profiling():
         prof.key_averages().table(sort_by="cpu_time_total", row_limit=10)
         best = min(best, time.perf_counter() - t1)
         without = min(without, t1 - t0)
-    print(f"profiling an op\t{(best - without) / N:.9g}", flush=True)
+    report("profiling an op", [(best - without) / N])
 
 
 launches()

@@ -1,5 +1,6 @@
--- One call of many ops at odd sizes, forward and backward, for compute-sanitizer to watch: gpush
--- touch.lua DEVICE [ours]. `ours` leaves out what cuDNN's kernels for attention do.
+-- For compute-sanitizer to watch: one call of many ops at odd sizes, forward and backward, then one
+-- of every kernel of our own at the least size that selects it (kernels.lua). gpush touch.lua
+-- DEVICE [ours]. `ours` leaves out what cuDNN's kernels for attention do.
 local opt, ours = { device = arg[1] }, arg[2] == "ours"
 manual_seed(0)
 for _, n in ipairs { 1, 31, 257, 4099 } do
@@ -36,3 +37,12 @@ local m = randn(4, 9, 9, opt)
 local _ = { linalg.svd(m), linalg.inv(m), m:matmul(m), m:transpose(2, 3):contiguous(),
     linalg.qr(m) }
 print(image.grad:abs():sum():item(), kernel.grad:abs():sum():item())
+
+local rows = assert(loadfile((arg[0]:match ".*/" or "") .. "kernels.lua"))(arg[1])
+for _, row in ipairs(rows) do
+    io.stderr:write(row[1], ": ", row[2], "\n") -- an error or a report is of the last one
+    row[3]()
+    synchronize(arg[1])
+    collectgarbage()
+end
+print(#rows .. " calls of our own kernels")

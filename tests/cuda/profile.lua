@@ -55,8 +55,8 @@ do
     t.ok(records > 0 and records < 40, "a wait of 100 ms leaves few records of calls: " .. records)
 end
 
--- CUPTI is attached once for records that follow each other. It slows every call of CUDA until it is
--- detached, at the end of a call, a while later.
+-- CUPTI is attached once for records that follow each other. It slows every call of CUDA until it
+-- is detached, at the end of a call, a while later.
 do
     local attached, detached = fake.count "CUPTI attached", fake.count "CUPTI detached"
     local lost, adds = 0, 0

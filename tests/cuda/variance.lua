@@ -1,6 +1,6 @@
--- var and std of f32 and 16-bit floats on the stand-in for CUDA, in each layout that has a kernel of
--- its own: elements far from 0, beside an outlier that comes first, and beside NaN; the reference is
--- computed in Lua's f64 from the elements as they are.
+-- var and std of f32 and 16-bit floats on the stand-in for CUDA, in each layout that has a kernel
+-- of its own: elements far from 0, beside an outlier that comes first, beside NaN; the reference
+-- is computed in Lua's f64 from the elements as they are.
 local t = require "tap"
 
 local function variance(values)

@@ -21,7 +21,7 @@ cd "$root" || exit 1
 tap_empty "$(vacuous)" "every assertion can fail"
 
 # The rule can fail: a scratch tree with one of each, and with what they resemble.
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir tests || exit 1
 cat >tests/a.lua <<'E2'

@@ -13,7 +13,7 @@ cd "$root" || exit 1
 tap_empty "$(undescribed)" "every function of a header is described"
 
 # The rule can fail: headers with and without comments.
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir -p tensor profile kernels bindings shell || exit 1
 cat >tensor/good.h <<'END'

@@ -47,7 +47,7 @@ tap_empty "$(long_lines)" "no line of a document's text is longer than $max_line
 tap_empty "$(dead_links)" "every link leads to a file and a heading that are there"
 
 # The rules can fail: a scratch tree that breaks each.
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir docs || exit 1
 echo 'project(gpush VERSION 1.2.3 LANGUAGES C)' >CMakeLists.txt

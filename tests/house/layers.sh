@@ -142,7 +142,7 @@ allowed() {
     printf '%s\n' "$3" >"$TMPDIR/tree/$2"
     tap_empty "$(cd "$TMPDIR/tree" && check "$1")" "rule $1 allows $3 in $2"
 }
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 broken includes tensor/op.c '#include "profile/record/record.h"'
 broken includes profile/sync/sync.c '#include "kernels/cpu/runtime/kernel.h"'

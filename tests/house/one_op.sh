@@ -11,7 +11,7 @@ questions() {
 }
 tap_empty "$(questions "$root")" "no code asks which op it runs"
 
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 1
 mkdir -p "$scratch/kernels/cpu" "$scratch/tensor"
 printf '%s\n' 'bool f(const gp_call *c) {' '    if (c->op == GP_OP(add)) return true;' \
     '    switch (id) {' '    case OP_mul: return GP_OP(sub) != op;' '    }' '}' >"$scratch/kernels/cpu/x.c"

@@ -99,7 +99,7 @@ tap_ok $((n > 0 ? 0 : 1)) "the list has phrases ($n)"
 tap_empty "$(private)" "no identifier is a private word"
 
 # A scratch tree: a phrase in capitals, one over a line break, and no word that only contains one.
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir tensor || exit 1
 printf 'static int run(int room) { return room; } /* place */\nchar *put = "apart", input, no_room;\n' >tensor/words.c

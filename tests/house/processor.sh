@@ -3,7 +3,7 @@
 # that docs/processors.md is such a page.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 v2="fpu cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3"
 v3="$v2 avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"

@@ -3,7 +3,7 @@
 # installs, prints, rebuilds and leaves alone. Other commands are the system's.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 bin=$scratch/bin
 tree="$scratch/a tree"

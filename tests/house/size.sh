@@ -78,7 +78,7 @@ all_files | xargs -r cat | perl -CSD -ne 'chomp; $n++ if length > '$max_line';
     END { print "# lines over '$max_line' columns: $n of $.\n" }'
 
 # The rules can fail: a scratch tree that breaks each.
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir -p tensor tests/profile || exit 1
 { echo '/* A file that is too long by one line. */'; yes '' | head -n $max_file; } >tensor/long.c

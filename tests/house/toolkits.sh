@@ -4,7 +4,7 @@
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$root/tests/support/tap.sh"
 command -v cmake >/dev/null || tap_skip_all "no cmake"
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 unset CUDA_PATH CUDA_HOME CUDNN_HOME NCCL_HOME CONDA_PREFIX VIRTUAL_ENV CUDACXX
 all="cublas_v2.h cublasLt.h cusolverDn.h cufft.h cupti.h cub/cub.cuh cudnn.h nccl.h"

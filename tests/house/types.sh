@@ -42,7 +42,7 @@ tap_ok $((n > 500 ? 0 : 1)) "types are found ($n)"
 
 # A scratch tree: names twice by a tag, a typedef, a function's type, an enum and a template; one in
 # a header and a file; and two that files have for themselves.
-TMPDIR=$(mktemp -d)
+TMPDIR=$(mktemp -d) || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 cd "$TMPDIR" && mkdir -p tensor/a kernels || exit 1
 cat >tensor/a/a.h <<'EOF'

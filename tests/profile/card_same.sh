@@ -6,7 +6,7 @@ build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
 gpush=$build/gpush
 
-dir=$(mktemp -d)
+dir=$(mktemp -d) || exit 1
 trap 'kill $busy 2>/dev/null; rm -rf "$dir"' EXIT
 cat >"$dir/train.lua" <<'END'
 sim.host = 8e-6

@@ -5,7 +5,7 @@ build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 [ -n "$browser" ] || tap_skip_all "chromium is not installed"
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 

@@ -5,7 +5,7 @@ root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/support/tap.sh"
 command -v tmux >/dev/null || tap_skip_all "tmux is not installed"
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 "$build/gpush" "$root/scripts/dev/pictures.lua" "$scratch" >"$scratch/log" 2>&1
 tap_ok $? "the pictures are drawn" "$(cat "$scratch/log")"

@@ -84,9 +84,10 @@ local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched",
     "gesvdaStridedBatched", "cpu" }
 local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
 
--- The driver of linalg.svd: initially "auto" (by the shape, as cuda.linalg_routes says), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
--- "gesvda" (approximate, for tall matrices, and without full_matrices). Sets it if a name is given;
--- returns it, and the driver of the last singular value decomposition.
+-- The driver of linalg.svd: initially "auto" (by the shape, as cuda.linalg_routes says), or
+-- PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or "gesvda" (approximate, for tall
+-- matrices, and without full_matrices). Sets it if a name is given; returns it, and the driver of
+-- the last singular value decomposition.
 function settings.svd_driver(name)
     if name ~= nil and not asked[name] then
         raise("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')",
@@ -98,9 +99,9 @@ function settings.svd_driver(name)
 end
 
 -- The table by which svd, svdvals, eigh, qr, solve and LU choose their routines by shape: puts that
--- of the file in force, such as scripts/dev/gpu/svd_table.lua writes for a card; "built-in": the one
--- that gpush was built with. Returns where the one in force is from, how many rows it has, and the
--- routine that was chosen last.
+-- of the file in force, such as scripts/dev/gpu/svd_table.lua writes for a card; "built-in": the
+-- one that gpush was built with. Returns where the one in force is from, how many rows it has, and
+-- the routine that was chosen last.
 function settings.linalg_routes(file)
     local text
     if file == "built-in" then

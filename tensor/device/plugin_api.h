@@ -80,8 +80,9 @@ typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size
  * there is none of that number. */
 typedef int gp_cuda_code_fn(int device, char *text, size_t size);
 /* Settings of the libraries by name: tf32, deterministic, benchmark (0 or 1), svd_driver, svd_used
- * and conv_elements (numbers). value -1 only reads. Returns the value then set; -1: no such
- * setting. */
+ * and conv_elements (numbers); and figures: plans_made, how many plans of libraries were made, and
+ * launch_ns, what a launch takes of the host by CUDA alone. value -1 only reads. Returns the value
+ * then set; -1: there is none. */
 typedef int gp_cuda_setting_fn(const char *name, int value);
 /* The table by which linear algebra chooses its routines: text, of the form of
  * kernels/cuda/linalg/routes.def, comes in its place; "": its own again; NULL: only reads. Returns

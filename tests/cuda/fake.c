@@ -22,6 +22,24 @@ static int l_count(lua_State *L) {
     return 1;
 }
 
+enum { KERNELS = 10000 };
+
+/* fake.kernels(): of the kernels that were launched since the last call, the plug-in's path and
+ * their places in it, as nm has them. */
+static int l_kernels(lua_State *L) {
+    const void **all = lua_newuserdatauv(L, KERNELS * sizeof *all, 0);
+    int n = fakeKernels(all, KERNELS);
+    Dl_info of = {0};
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        dladdr(all[i], &of);
+        lua_pushinteger(L, (lua_Integer)((uintptr_t)all[i] - (uintptr_t)of.dli_fbase));
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushstring(L, of.dli_fname);
+    return 2;
+}
+
 static void *run(void *of) {
     lua_State *L = of;
     return (void *)(intptr_t)(lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0) == LUA_OK);
@@ -130,8 +148,8 @@ static int l_nvrtc(lua_State *L) {
 
 __attribute__((visibility("default"))) int luaopen_fake(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"fault", l_fault}, {"count", l_count}, {"nvrtc", l_nvrtc}, {"thread", l_thread},
-        {"start", l_start}, {"join", l_join},   {NULL, NULL}};
+        {"fault", l_fault}, {"count", l_count}, {"nvrtc", l_nvrtc},     {"thread", l_thread},
+        {"start", l_start}, {"join", l_join},   {"kernels", l_kernels}, {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

@@ -19,10 +19,16 @@ local function plans(what, fn)
     fn()
     return fake.count(what) - before
 end
+-- what scripts/dev/gpu-check asks for on a card
+local function made() return require "gpush".cuda_setting("plans_made", -1) end
+synchronize()
+local before = made()
 t.is(plans("convolution plan", function() convolutions(1, SHAPES, 1) end), 3 * SHAPES,
     "the first step plans each convolution and its gradients")
+t.is(made() - before, 3 * SHAPES, "gpush counts them, too")
 t.is(plans("convolution plan", function() convolutions(1, SHAPES, 1) end), 0,
     "the second plans none")
+t.is(made() - before, 3 * SHAPES, "and counts none")
 t.is(plans("convolution plan", function() convolutions(SHAPES, 1, -1) end), 0,
     "nor in reverse order")
 
@@ -36,4 +42,12 @@ end
 local first = plans("recurrent plan", sentences)
 t.ok(first >= LENGTHS, "a recurrent layer is planned for each length: " .. first)
 t.is(plans("recurrent plan", sentences), 0, "and for none again")
+
+-- A launch by CUDA alone is the kernel of x + y, of no elements.
+before = fake.count "launch"
+fake.kernels()
+local ns = require "gpush".cuda_setting("launch_ns", -1)
+synchronize()
+t.ok(ns > 0, "a launch takes the host some time: " .. ns .. " ns")
+t.is({ fake.count "launch" - before, #fake.kernels() }, { 900, 1 }, "900 launches of a kernel")
 t.done()

@@ -298,11 +298,12 @@ static int l_devices(lua_State *L) {
 }
 
 /* gpush.cuda_setting(name [, on]): settings of CUDA's libraries, described in
- * scripts/lua/cuda/init.lua. on: a boolean; for svd_driver, svd_used and conv_elements a number,
- * and -1 reads it. */
+ * scripts/lua/cuda/init.lua. on: a boolean; for svd_driver, svd_used, conv_elements, plans_made and
+ * launch_ns a number, and -1 reads it. */
 static int l_cuda_setting(lua_State *L) {
     const char *name = luaL_checkstring(L, 1);
-    bool number = !strncmp(name, "svd_", 4) || !strcmp(name, "conv_elements");
+    bool number = !strncmp(name, "svd_", 4) || !strcmp(name, "conv_elements") ||
+                  !strcmp(name, "plans_made") || !strcmp(name, "launch_ns");
     if (!number && !lua_isnoneornil(L, 2)) luaL_checktype(L, 2, LUA_TBOOLEAN);
     int now = gp_cuda_setting(name, number                  ? (int)luaL_checkinteger(L, 2)
                                     : lua_isnoneornil(L, 2) ? -1

@@ -1,5 +1,6 @@
 /* Elementwise ops of two and three operands: each row's formula as CUDA kernels. */
 #include "kernels/cuda/elementwise/elementwise.cuh"
+#include "kernels/cuda/elementwise/launch_add.h"
 #include "kernels/common/power.h"
 
 #define AB const gp_num<T> a = u[0], b = u[1];
@@ -52,3 +53,10 @@ template <class... F> static bool run_types(const gp_call *c, const char *const 
 #define TERNARY(n, ty, ...) KERNEL(n, ty)
 #define PARAM3(n, ty, ...) KERNEL(n, ty)
 #include "tensor/ops/table/ops.def"
+
+bool gp_cuda_launch_add(const gp_call *c) {
+    gp_loop<3> none = {};
+    gp_args_of<formula_add_f32> args = {};
+    auto kernel = gp_vector_kernel<formula_add_f32, float, 4, gp_vectors_each(2, 4)>;
+    return GP_LAUNCH(c, kernel, 1, GP_THREADS, 0, none, args);
+}

@@ -13,6 +13,8 @@ typedef struct gp_plan_node {
     max_align_t plan[];
 } node;
 
+int gp_plans_made;
+
 /* Multiplies and folds eight bytes at a time, as FNV-1a does one. */
 static uint64_t hash_of(const void *key, size_t bytes) {
     uint64_t h = 14695981039346656037u;
@@ -65,5 +67,6 @@ void *gp_plans_add(gp_plans *p, const gp_call *c, const void *key) {
     n->next = p->bucket[n->hash % GP_PLAN_BUCKETS];
     p->bucket[n->hash % GP_PLAN_BUCKETS] = n;
     p->n++;
+    gp_plans_made++;
     return n->plan;
 }

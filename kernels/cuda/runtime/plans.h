@@ -28,6 +28,9 @@ typedef struct gp_plans {
     struct gp_plan_node *bucket[GP_PLAN_BUCKETS]; /* and the plans by their keys' hashes */
 } gp_plans;
 
+/* How many were made so far, of all kinds. */
+extern int gp_plans_made;
+
 /* The plan with that key, or NULL. */
 void *gp_plans_find(gp_plans *p, const void *key);
 

@@ -18,14 +18,20 @@ end
 
 local big = small and 10000 or 100000000
 local x, y = randn(16, opt), randn(16, opt)
--- The host's time to launch: `host` leaves out the wait at a run's end.
+-- The host's time to launch: `host` leaves out the wait at a run's end. Beside it what CUDA itself
+-- takes for a launch of the same kernel, measured between two rounds of ours.
 guarded("launch x + y, 16", function()
     local function launches() for _ = 1, 100 do local z = x + y end end
-    local ours = {}
+    local ours, cuda = {}, {}
     for i = 1, small and 3 or 9 do
         ours[i] = timeit(launches, { print = false, device = device, n = 5 }).host / 100
+        if device == "cuda" then
+            cuda[i] = require "gpush".cuda_setting("launch_ns", -1) * 1e-9
+            synchronize(device)
+        end
     end
     report("launch x + y, 16", ours)
+    if #cuda > 0 then report("launch x + y, 16, by CUDA alone", cuda) end
 end)
 -- From the record to the row of the table: the difference between the least times of a profiled
 -- run and of a plain one.

@@ -84,10 +84,17 @@ local function left_out(p, why) c.add_part(p.name, true, 0, "left out: " .. why)
 
 -- ---- the parts ----
 
-entry("steps", 120, "training steps of ResNet-50 and GPT-2 small", function(p)
-    local ours = c.part(p.name, 60, c.script "steps.lua" .. c.small, all_ran)
-    show(p.what, ours, peer(p.name, 60, "steps.py"))
-end)
+entry("steps", 120, "training steps of ResNet-50 and GPT-2 small, and the plans that they made",
+    function(p)
+        local ours = c.part(p.name, 60, c.script "steps.lua" .. c.small, function(text, ok)
+            local ran, what = all_ran(text, ok)
+            for name, plans in text:gmatch "([^\n\t]+), plans\t(%d+)" do
+                if plans ~= "0" then ran, what = false, name .. ": " .. plans .. " plans" end
+            end
+            return ran, what
+        end)
+        show(p.what, ours, peer(p.name, 60, "steps.py"))
+    end)
 
 -- Of cuDNN's attention memcheck sees all; the other tools report its own kernels, and are given
 -- ours alone.

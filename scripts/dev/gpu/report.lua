@@ -4,7 +4,7 @@
 local c = ...
 
 -- Time relative to PyTorch's, at most; relative to the copy's bandwidth, at least.
-local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03,
+local targets = { ["matmul bf16 8192"] = 1.03,
     ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
     ["conv2d 10 to 10 backward, 128x256x256"] = 1.0,
     ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9,
@@ -20,6 +20,8 @@ local shares = { ["x * 2, 1e8"] = 0.9, ["x + y, 1e8"] = 0.9, ["exp 1e8"] = 0.9, 
     ["cumsum 10000x10000, dim 2"] = 0.7, ["cumsum 1000000x100"] = 0.7,
     ["cross_entropy 100000x1000"] = 0.7, ["histc 1e8"] = 0.7, ["bincount 1e8"] = 0.7,
     ["masked_select 1e8"] = 0.7 }
+-- Seconds above those of another row, at most.
+local above = { ["launch x + y, 16"] = { "launch x + y, 16, by CUDA alone", 1.5e-6 } }
 
 -- The items of a program's lines, in order and by name.
 local function figures(text)
@@ -56,7 +58,7 @@ local function rows_of(t)
     local copy = copied and copied.seconds and copied.bytes / copied.seconds
     local rows = {}
     for _, name in ipairs(a) do
-        local x, y = a[name], b[name]
+        local x, y, beyond = a[name], b[name], t.targets and above[name]
         local row = { name = name, seconds = x.seconds, least = x.least, most = x.most,
             failed = x.failed, peer = y and y.seconds, peer_least = y and y.least,
             peer_most = y and y.most, cupy = cupy[name] and cupy[name].seconds,
@@ -71,6 +73,10 @@ local function rows_of(t)
         end
         if row.target and row.ratio then row.met = row.ratio <= row.target end
         if row.share_target and row.share then row.met = row.share >= row.share_target end
+        if beyond and x.seconds and a[beyond[1]] then
+            row.met = x.seconds <= a[beyond[1]].seconds + beyond[2]
+            row.above = ("%s + %.1f us"):format(beyond[1], beyond[2] * 1e6)
+        end
         rows[#rows + 1] = row
     end
     return rows
@@ -112,7 +118,7 @@ local function add_table(t)
         local peer = r.peer and { seconds = r.peer, least = r.peer_least, most = r.peer_most }
         add("| %s | %s | %s | %s |", r.name, spread(r), spread(peer), number(r.ratio, "%.3f"))
         if t.targets then
-            add(" %s | %s | %s | %s | %s | %s |", time(r.cupy), number(r.target, "%g"),
+            add(" %s | %s | %s | %s | %s | %s |", time(r.cupy), r.above or number(r.target, "%g"),
                 number(r.share, "%.2f"), number(r.share_target, "%g"),
                 r.met == nil and "" or r.met and "yes" or "no",
                 number(r.rate and r.rate / 1e12, "%.1f"))

@@ -1,10 +1,12 @@
 -- Training steps of two common models, forward, backward and the optimizer's, in the lines of
 -- measure.lua: gpush steps.lua DEVICE [small]. ResNet-50 with pictures of 224x224 and SGD, GPT-2
 -- small with 256 tokens a sequence and AdamW, each in f32 and under autocast to bf16, in batches of
--- 16 and 64. The time is that of the steps after the third. steps.py beside this file has the same
--- models in PyTorch. `small` tries the program on few and tiny ones.
+-- 16 and 64. The time is that of the steps after the third. On a card a line "ITEM, plans<TAB>N"
+-- more for each: how many plans of cuDNN's and cuBLAS's the steps after the third made. steps.py
+-- beside this file has the same models in PyTorch. `small` tries the program on few and tiny ones.
 local device, small = arg[1], arg[2] == "small"
 local measure = dofile((arg[0]:match ".*/" or "") .. "measure.lua")
+local gpush = require "gpush"
 manual_seed(0)
 
 -- ---- ResNet-50 ----
@@ -94,7 +96,12 @@ local function item(name, dtype, model, opt, x, labels)
     measure.guarded(name, function()
         for _ = 1, 3 do step() end
         synchronize(device)
+        local card = device == "cuda"
+        local before = card and gpush.cuda_setting("plans_made", -1)
         measure.report(name, measure.rounds(device, step, small and 0 or 0.2, small and 1 or 5))
+        if card then
+            print(("%s, plans\t%d"):format(name, gpush.cuda_setting("plans_made", -1) - before))
+        end
     end)
 end
 

@@ -66,6 +66,9 @@ int fakeLibraryMemory(size_t bytes, int keep);
  * name; "open ranges". */
 unsigned long long fakeCount(const char *what);
 
+/* The addresses of kernels of our own that were launched since the last call of this, at most `most`; how many. */
+int fakeKernels(const void **kernels, int most);
+
 /* For the stand-in of the driver: whether this thread has a context. */
 int fakeHasContext(void);
 

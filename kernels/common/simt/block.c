@@ -148,7 +148,9 @@ static gp_fiber *meet(unsigned mask, unsigned long long value, unsigned long lon
                        thread & 31, mask,
                        gp_simt_place_text(r->launch->kernel->module, pc, where, sizeof where));
     if (r->check) check_meeting(r, thread, mask, all != NULL, pc);
-    return gp_fibers_meet(&r->f, mask, value, all, from, pc);
+    gp_fiber *f = gp_fibers_meet(&r->f, mask, value, all, from, pc);
+    if (r->check) gp_check_met(r, f->met);
+    return f;
 }
 
 static unsigned exchange(unsigned mask, unsigned long long value, unsigned long long *all,

@@ -6,6 +6,9 @@
 
 typedef struct gp_check gp_check;
 
+enum { GP_GUARD = UINT8_MAX };    /* the number of a variable that is not looked at */
+enum { GP_CHECK_TURN = 1 << 16 }; /* accesses until another thread goes on */
+
 /* An access of a word. pc: of the call's return, from where the kernel is loaded. */
 typedef struct gp_access {
     uint64_t mask : 4; /* its bytes */
@@ -20,6 +23,7 @@ _Static_assert(sizeof(gp_access) == 8 && GP_SIMT_BLOCK <= 1 << 10, "an access is
 typedef struct gp_word {
     gp_access write, read, other; /* other: a read that nothing orders with the first one, or the
                                      block's plain write before its atomic one */
+    gp_access atom;               /* beside an atomic `write`: another thread's atomic write */
 } gp_word;
 
 typedef struct gp_area {
@@ -61,6 +65,7 @@ typedef struct gp_rewrite {
 typedef struct gp_heard {
     uint32_t fence[GP_SIMT_BLOCK]; /* its last fence */
     uint32_t from[GP_SIMT_BLOCK];  /* the latest access that it has seen of another one's atomics */
+    uint32_t latest;               /* of these */
 } gp_heard;
 
 /* A word that threads look at again and again. */
@@ -120,6 +125,9 @@ static inline gp_area *gp_check_area(gp_check *c, const char *p) {
 /* Of the blocks up to `last`, the one that ran at that time. */
 int64_t gp_check_block_at(const gp_check *c, uint32_t time, int64_t last);
 
+/* The launch of this runner, on this thread, is looked at from now on. */
+void gp_check_runs(gp_runner *r);
+
 /* What gp_check_read4 and gp_check_write4 do. */
 void gp_check_read4_at(const void *p, const void *pc);
 void gp_check_write4_at(void *p, const void *pc);
@@ -141,8 +149,9 @@ void gp_check_own_free(gp_check *c);
 /* The running thread's atomic access, or read of a volatile word, sees what was written last. */
 static inline void gp_check_hear(gp_check *c, gp_access written, int thread) {
     uint32_t *from = &c->heard.from[thread];
-    if (written.atomic && written.thread != (unsigned)thread && written.time > *from)
-        *from = written.time;
+    if (!written.atomic || written.thread == (unsigned)thread || written.time <= *from) return;
+    *from = written.time;
+    if (written.time > c->heard.latest) c->heard.latest = written.time;
 }
 /* Whether the access, of another thread of the block, was before a fence of that thread, and the
  * running one has seen an atomic access since. */

@@ -256,6 +256,26 @@ int gp_fibers_barrier(gp_fibers *r, int kind, int vote) {
 
 /* ---- warps ---- */
 
+/* Lanes of the mask have met, or had ended: each is after all that one of them was after. */
+static void note_meeting(gp_fibers *r, int base, unsigned mask, unsigned met) {
+    uint32_t all[GP_SIMT_WARP] = {0};
+    int n = r->n - base;
+    unsigned present = n < GP_SIMT_WARP ? ~(~0u << n) : ~0u;
+    r->time++;
+    if (!(present & ~mask)) {
+        r->warp[base / GP_SIMT_WARP].time = r->time;
+        return;
+    }
+    for (unsigned m = met; m; m &= m - 1) {
+        const uint32_t *one = r->after[base + __builtin_ctz(m)];
+        for (int j = 0; j < GP_SIMT_WARP; j++) all[j] = one[j] > all[j] ? one[j] : all[j];
+    }
+    for (int j = 0; j < GP_SIMT_WARP; j++)
+        if (mask >> j & 1) all[j] = r->time;
+    for (unsigned m = met; m; m &= m - 1)
+        memcpy(r->after[base + __builtin_ctz(m)], all, sizeof all);
+}
+
 /* Releases the lanes of mask if all have arrived, except those that have ended. */
 static void warp_release(gp_fibers *r, int base, unsigned mask) {
     gp_warp *w = &r->warp[base / GP_SIMT_WARP];
@@ -268,12 +288,10 @@ static void warp_release(gp_fibers *r, int base, unsigned mask) {
         values[j] = g ? g->value : 0xfdfdfdfdfdfdfdfdull;
     }
     w->waits &= ~met;
-    r->time++;
-    if (!(~met & ~w->ended)) w->time = r->time;
+    note_meeting(r, base, mask, met);
     for (unsigned m = met; m; m &= m - 1) {
         int lane = __builtin_ctz(m);
         gp_fiber *g = r->of[base + lane];
-        w->part_time[lane] = r->time, w->part[lane] = met;
         if (g->all) memcpy(g->all, values, sizeof values);
         else g->value = values[g->from & 31];
         g->met = met;

@@ -47,11 +47,9 @@ typedef struct gp_fiber {
 
 /* Lanes of a warp as bits. */
 typedef struct gp_warp {
-    unsigned waits;         /* at a function of the warp */
-    unsigned ended;         /* ended, or absent: a block's last warp may be short */
-    uint32_t time;          /* when all lanes that have not ended last met */
-    uint32_t part_time[32]; /* by lane: when it last met others, */
-    unsigned part[32];      /* which are these */
+    unsigned waits; /* at a function of the warp */
+    unsigned ended; /* ended, or absent: a block's last warp may be short */
+    uint32_t time;  /* when all lanes last met */
 } gp_warp;
 
 /* One thread of the process, its fibers and the block that it is running. The first six are the
@@ -72,6 +70,8 @@ struct gp_fibers {
     gp_fiber
         *of[GP_SIMT_BLOCK]; /* by thread: its fiber while it runs; NULL: not started or ended */
     gp_warp warp[GP_SIMT_BLOCK / GP_SIMT_WARP];
+    uint32_t after[GP_SIMT_BLOCK][GP_SIMT_WARP]; /* by thread, and lane of its warp: up to when it
+                                                    is after that lane, by meetings of some lanes */
     int n, next, live;
     int kind, arrived, votes, result; /* of the barrier */
     gp_fiber *first;                  /* that arrived */

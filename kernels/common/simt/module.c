@@ -19,11 +19,19 @@ extern const char gp_simt_prelude[], gp_simt_prelude_c[], gp_simt_prelude_cxx[],
     " -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "          \
     "-fstack-clash-protection -fvisibility=hidden -ftrack-macro-expansion=0 "                      \
     "-fdiagnostics-color=never "                                                                   \
-    "-foptimize-sibling-calls -fPIC -shared -nostdlib -Wl,-Bsymbolic"
+    "-fPIC -shared -nostdlib -Wl,-Bsymbolic"
+/* A call that is the last of its function is no jump: it is known by its return address. Elsewhere
+ * than on x86-64 hooks.inc needs such jumps. */
+#ifdef __x86_64__
+#define LAST_CALLS " -fno-optimize-sibling-calls"
+#else
+#define LAST_CALLS " -foptimize-sibling-calls"
+#endif
 /* Without -ftree-loop-im, which reads before a loop what perhaps is not read in it. */
 #define CHECKED                                                                                    \
-    FLAGS " -O1 -fno-tree-sra -fno-tree-loop-im -fsanitize=thread -g1 -gdwarf-4 --param "          \
-          "tsan-instrument-func-entry-exit=0"
+    FLAGS LAST_CALLS                                                                               \
+        " -O1 -fno-tree-sra -fno-tree-loop-im -fsanitize=thread -g1 -gdwarf-4 --param "            \
+        "tsan-instrument-func-entry-exit=0"
 /* Basic blocks in the order of the text, and functions in the place of their calls: counts.c. */
 #define COUNTED                                                                                    \
     CHECKED " -fsanitize-coverage=trace-pc,trace-cmp -fno-reorder-blocks -fno-thread-jumps "       \

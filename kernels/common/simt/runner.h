@@ -94,7 +94,9 @@ char *gp_check_dynamic(struct gp_check *c);
  * written, or a word in a race that only now is known for one; r->f.text says which. */
 bool gp_check_written(gp_runner *r);
 void gp_check_fence(gp_runner *r, bool wide); /* wide: for other blocks, too */
-void gp_check_free(struct gp_check *c);       /* NULL is fine */
+/* The running thread has met those lanes of its warp, and has seen what they had. */
+void gp_check_met(gp_runner *r, unsigned lanes);
+void gp_check_free(struct gp_check *c); /* NULL is fine */
 void gp_check_read(const void *p, unsigned long size, const void *pc);
 void gp_check_write(void *p, unsigned long size, const void *pc);
 void gp_check_read4(const void *p);

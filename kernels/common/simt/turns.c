@@ -1,7 +1,8 @@
 /* Threads of a block that wait for what another one writes, in a loop: they get their turns, and
  * what a fence and an atomic access tell of each other orders their accesses. Of two accesses, the
  * second one is after the first where the first one's thread was at a fence since, and the second
- * one's has made an atomic access, or read a volatile word, that saw another one's from later on.
+ * one's, or a lane that it has met, has made an atomic access, or read a volatile word, that saw
+ * another one's from later on.
  */
 #include <string.h>
 
@@ -21,6 +22,16 @@ void gp_check_fence(gp_runner *r, bool wide) {
     if (r->f.time < LATEST) r->f.time++;
     c->heard.fence[r->f.current->thread] = r->f.time;
     if (wide) c->fence[r->block] = r->f.time, c->fenced = true;
+}
+
+void gp_check_met(gp_runner *r, unsigned lanes) {
+    gp_heard *h = &r->check->heard;
+    int thread = r->f.current->thread;
+    if (h->latest < r->check->block_time) return;
+    for (; lanes; lanes &= lanes - 1) {
+        uint32_t from = h->from[(thread & ~31) + __builtin_ctz(lanes)];
+        if (from > h->from[thread]) h->from[thread] = from;
+    }
 }
 
 static void forget_guesses(gp_check *c, gp_word *cell, int thread) {

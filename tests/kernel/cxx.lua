@@ -73,8 +73,8 @@ for _, check in ipairs { true, false } do
     t.is(d, { 1010.5 }, "overloads of functions, an alias of a type")
 end
 local work = g.cuda.kernel(LANGUAGE, "tools::work<float, -1>")
-t.ok(tostring(work):find("kernel tools::work<float, -1>(const float *x, float *y, int n): 256 B", 1,
-    true), "print(kernel), with the size of its shared memory")
+t.ok(tostring(work):find("kernel tools::work<float, -1>(const float *x, float *y, int n): registers \z
+    not known here, 256 B", 1, true), "print(kernel), with the size of its shared memory")
 raises(function() work(1, 8, i32(8), zeros(8), 8) end,
     "argument 1 'x' is i32, the kernel takes const float *", "a template's types are checked")
 
@@ -184,4 +184,19 @@ groups(1, 40, i32(40), sums)
 -- Sums of 0 … 7, 8 … 15, …; the second tile has 9; in it lanes 1 to 7 vote: 254, and
 -- its sum is 92.
 t.is(sums, { 7028, 15092, 23156, 31220, 39284, 0, 0, 346 }, "tiles of a warp")
+local grid = g.cuda.kernel [[
+#include <cooperative_groups.h>
+__global__ void ranks(int *y) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    y[grid.thread_rank()] = 1000 * grid.block_rank() + grid.size() + 100 * grid.is_valid();
+}]]
+local ranks = zeros(12, "i32")
+grid({ 1, 3 }, { 2, 2 }, ranks)
+t.is(ranks, { 12, 12, 12, 12, 1012, 1012, 1012, 1012, 2012, 2012, 2012, 2012 },
+    "ranks of the whole grid")
+raises(function()
+    g.cuda.kernel [[
+#include <cooperative_groups.h>
+__global__ void all(int *y) { cooperative_groups::this_grid().sync(); }]]
+end, "has no member named", "whose blocks do not wait for each other")
 t.done()

@@ -230,4 +230,40 @@ for _, device in ipairs { "cpu", "sim" } do
     for k = 1, 4 do list[k] = again(g.full({ 4 }, k + 0.0, { device = device })):sum():item() end
     t.is(list, { 16, 24, 32, 40 }, device .. ": a captured function has the kernel")
 end
+
+-- ---- print ----
+
+-- By hand: of an H200 2,048 threads, 32 blocks and 228 KB, of a T4 1,024, 16 and 64 KB, of a V100 96
+-- KB; since the A100 each block has 1 KB more.
+local function shows(k, first, second, name)
+    local head, occupancy = tostring(k):match "^([^\n]*)\n?%s*(.*)$"
+    t.ok(head:find(first, 1, true), name, head)
+    t.is(occupancy, second, name .. ": its occupancy")
+end
+local function computed(share, card, blocks, by)
+    return ("occupancy %.3g %%, computed for %s: %s a multiprocessor, limited by %s (registers \z
+        not counted)"):format(share, card, blocks, by)
+end
+local tile = kernel [[
+__global__ void tile(float *x) {
+    __shared__ float s[64][64];
+    extern __shared__ float more[];
+    s[0][threadIdx.x] = more[threadIdx.x] = x[threadIdx.x];
+}]]
+local HEAD <const> = "tile(float *x): registers not known here, 16384 B of static shared memory, \z
+    more by {shared = bytes}, checked"
+shows(tile, HEAD, computed(100, "H200", "8 blocks of 256 threads", "threads"), "print(kernel)")
+tile(1, 64, g.zeros(64), { shared = 4096 })
+shows(tile, HEAD, computed(31.25, "H200", "10 blocks of 64 threads", "shared memory"),
+    "of the last launch's block and shared memory")
+g.sim.card = "v100"
+shows(tile, HEAD, computed(12.5, "V100", "4 blocks of 64 threads", "shared memory"),
+    "of the modelled card")
+g.sim.card = "t4"
+one(1, 8, ones)
+shows(one, "one(float *x): registers not known here, 0 B", computed(50, "T4",
+    "16 blocks of 8 threads", "blocks"), "a block is at least a warp")
+g.sim.card = "mi250"
+shows(one, "one(float *x)", "", "a card of other limits")
+g.sim.card = nil
 t.done()

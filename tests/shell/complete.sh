@@ -9,6 +9,8 @@ cat >init.lua <<'END'
 x = randn(3, 4)
 settings = {alpha = 1, alpine = 2, beta = {gamma = 3}}
 trap = setmetatable({own = 1}, {__index = function() print "RAN" end, __pairs = function() print "RAN" end})
+made, kern = pcall(cuda.kernel, "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
+_, kernels = pcall(cuda.module, "__constant__ int c = 3; __global__ void f(int *x) { x[0] = c; }")
 END
 mkdir -p folder && touch folder/data_one.npy folder/data_two.npy mymodule.lua
 screen 90 24 "$build/gpush -i init.lua"
@@ -30,6 +32,12 @@ puts 'x.requires_' 'x.requires_grad' "a property"
 puts 'f(x):cumpro' 'f(x):cumprod' "a method of what only running would tell"
 puts '("ab"):gm' '("ab"):gmatch' "a method of a string"
 puts 'f("ab"):cumpro' 'f("ab"):cumprod' "and not of a call with one"
+if command -v gcc >/dev/null; then # without it there is no kernel
+    puts 'kern:ov' 'kern:over' "a method of a kernel"
+    puts 'kernels:ker' 'kernels:kernel' "and of a module of kernels"
+    line 'kern:'
+    sees 'counts' "all that a kernel has"
+fi
 line 'x:su'
 sees 'sum over dims, or of all' "choices come with their help"
 puts 'zeros(3, {requires' 'zeros(3, {requires_grad =' "what every creator takes"

@@ -250,6 +250,10 @@ f = x -> x + 1|f = function(x) return x + 1 end
 y := 3|y = 3
 END
 # IPython's magics.
+if command -v gcc >/dev/null; then
+    holds 'm  module of kernels f; variables: c' ":who says what a module of kernels is" \
+        <<<$'m = cuda.module "__constant__ int c; __global__ void f(int *x) { x[0] = c; }"\n:who'
+fi
 holds 'x  f32 2 cpu, 8 B' "%who is :who" <<<$'x = ones(2)\n%who'
 holds 'stdin[3]:1: x.sum(): call a method with a colon' "%time runs what follows, with its hints" <<<$'x = ones(2)\n%time x.sum()'
 holds $'tensor(2.0, f32 scalar cpu)' "%%time, too" <<<$'x = ones(2)\n%%time x:sum()'

@@ -12,6 +12,7 @@ local is_tensor, simt = gpush.is_tensor, registry["gpush.simt"]
 
 local BLOCK <const>, GRID_X <const>, GRID_YZ <const> = 1024, 2147483647, 65535
 local SHARED <const>, STATIC <const> = 227 * 1024, 48 * 1024
+local OVER <const> = 256 -- threads of a block where no card says what is best
 
 -- ---- compiling ----
 
@@ -184,7 +185,7 @@ local function on_card(kernel, x)
         fail("%s: NVRTC refuses the text: %s", module.name, card_errors(module, spilled))
     end
     known = { number = number, registers = registers, spilled = spilled, shared = shared,
-        block = block }
+        block = block, device = device }
     kernel.on[device], kernel.card = known, known
     return known
 end
@@ -274,11 +275,13 @@ local function start(kernel, how, grid, block, ...)
         fail("%s: block: %d threads (expected at most %d)", kernel.name, bx * by * bz, BLOCK)
     end
     if type(last) ~= "table" or is_tensor(last) then
+        kernel.threads, kernel.dynamic = bx * by * bz, 0
         return simt.launch(number_for(kernel, how, module.check, ...), gx, gy, gz, bx, by, bz, 0,
             variables.values(module, first_tensor(...)), ...)
     end
     local args = table.pack(...)
     local shared, check = options_of(kernel, last)
+    kernel.threads, kernel.dynamic = bx * by * bz, shared
     return simt.launch(number_for(kernel, how, check, ...), gx, gy, gz, bx, by, bz, shared,
         variables.values(module, first_tensor(...)), table.unpack(args, 1, n - 1))
 end
@@ -310,7 +313,7 @@ local function over(kernel, n)
     n = whole(kernel, "over", n, GRID_X)
     return function(...)
         local x = of_card(...)
-        local best = x and on_card(kernel, x).block or 256
+        local best = x and on_card(kernel, x).block or OVER
         local block = math.min(best, (n + 31) // 32 * 32)
         return launch(kernel, (n + block - 1) // block, block, ...)
     end
@@ -318,20 +321,32 @@ end
 
 -- ---- making one ----
 
-local function shown(kernel)
+-- Its parameters, and what is known of it without a block.
+local function headline(kernel)
     local params, module = {}, kernel.module
     for k, p in ipairs(kernel.params) do
         params[k] = p.text .. (p.pointer and "" or " ") .. p.name
     end
     local known = kernel.card -- of the card that it ran on last
-    local of_it = known and ("%d registers, "):format(known.registers) or ""
+    local shared = known and known.shared or module.shared
+    local of_it = known and ("%d registers"):format(known.registers) or "registers not known here"
     if known and known.spilled > 0 then
-        of_it = of_it .. ("%d B of local memory, "):format(known.spilled)
+        of_it = of_it .. (", %d B of local memory"):format(known.spilled)
     end
-    return ("kernel %s(%s): %s%d B of static shared memory%s, %s"):format(kernel.name,
-        table.concat(params, ", "), of_it, known and known.shared or module.shared,
+    return ("kernel %s(%s): %s, %d B of static shared memory%s, %s"):format(kernel.name,
+        table.concat(params, ", "), of_it, shared,
         read_as(module, module.cxx or false).uses_dynamic and ", more by {shared = bytes}" or "",
         known and "unchecked on a card" or module.check and "checked" or "unchecked")
+end
+
+-- The same, and how many blocks as the last one a card holds at once.
+local function shown(kernel)
+    local known = kernel.card
+    local occupancy = require "kernel.occupancy".text(known and known.device,
+        kernel.threads or known and known.block or OVER,
+        (known and known.shared or kernel.module.shared) + (kernel.dynamic or 0),
+        known and known.registers)
+    return headline(kernel) .. (occupancy and "\n    " .. occupancy or "")
 end
 
 -- The variable of that name as a tensor of the device.
@@ -343,26 +358,25 @@ end
 registry["gpush.kernel.methods"] = setmetatable({}, { __mode = "k" })
 
 -- What users hold: calls its methods with `of` in the first place.
-local function object(of, kind, methods, show, call)
+local function object(of, kind, help, methods, show, call)
     local bound = {}
     for name, fn in pairs(methods) do
         bound[name] = function(_, ...) return fn(of, ...) end
         registry["gpush.kernel.methods"][bound[name]] = name
     end
-    return setmetatable({}, { __name = kind, __help = show(of),
+    setmetatable(bound, { __index = function(_, key)
+        fail("a %s has no '%s'; %s", kind, tostring(key),
+            call and "call it, as in k(grid, block, x, n) or k:over(n)(x); it has over, counts \z
+                and global"
+            or "its kernels are m:kernel(name), its variables m:global(name)")
+    end })
+    return setmetatable({}, { __name = kind, __help = help, __index = bound,
         __call = call and function(_, ...) return call(of, ...) end,
-        __tostring = function() return show(of) end,
-        __index = function(_, key)
-            if bound[key] then return bound[key] end
-            fail("a %s has no '%s'; %s", kind, tostring(key),
-                call and "call it, as in k(grid, block, x, n) or k:over(n)(x); it has over, \z
-                    counts and global"
-                or "its kernels are m:kernel(name), its variables m:global(name)")
-        end })
+        __tostring = function() return show(of) end })
 end
 
 local function kernel_object(kernel)
-    return object(kernel, "kernel", { over = over, counts = counts_of,
+    return object(kernel, "kernel", headline(kernel), { over = over, counts = counts_of,
         global = function(_, ...) return global_of(kernel.module, ...) end }, shown, launch)
 end
 
@@ -476,7 +490,8 @@ local function module(text, given, check)
     if #m.kernels == 0 then fail("cuda.module: the text has no __global__ function with a body") end
     m.name = m.kernels[1].name
     compile_first(m)
-    return object(m, "module", { kernel = kernel_of, global = global_of }, shown_module)
+    return object(m, "module", shown_module(m), { kernel = kernel_of, global = global_of },
+        shown_module)
 end
 
 return { kernel = kernel, module = module, made = made }

@@ -179,12 +179,14 @@ function describe(v)
         return ("%s %s %s, %s"):format(v.dtype, shape == "" and "scalar" or shape, v.device,
             bytes(v:numel() * v:element_size()))
     end
-    if type(v) == "table" then
+    local meta = type(v) == "table" and debug.getmetatable(v)
+    local help = type(meta) == "table" and rawget(meta, "__help") -- of kernels and their modules
+    if type(v) == "table" and type(help) ~= "string" then
         local n = 0
         for _ in next, v do n = n + 1 end
         return ("table of %d"):format(n)
     end
-    local text = shell.show(v)
+    local text = type(help) == "string" and help or shell.show(v)
     return #text > 50 and text:sub(1, 50):gsub("[\x80-\xff]*$", "") .. "…" or text
 end
 

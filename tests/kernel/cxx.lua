@@ -73,8 +73,8 @@ for _, check in ipairs { true, false } do
     t.is(d, { 1010.5 }, "overloads of functions, an alias of a type")
 end
 local work = g.cuda.kernel(LANGUAGE, "tools::work<float, -1>")
-t.ok(tostring(work):find("kernel tools::work<float, -1>(const float *x, float *y, int n): registers \z
-    not known here, 256 B", 1, true), "print(kernel), with the size of its shared memory")
+t.ok(tostring(work):find("kernel tools::work<float, -1>(const float *x, float *y, int n): \z
+    registers not known here, 256 B", 1, true), "print(kernel), with the size of its shared memory")
 raises(function() work(1, 8, i32(8), zeros(8), 8) end,
     "argument 1 'x' is i32, the kernel takes const float *", "a template's types are checked")
 

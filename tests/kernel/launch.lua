@@ -233,8 +233,8 @@ end
 
 -- ---- print ----
 
--- By hand: of an H200 2,048 threads, 32 blocks and 228 KB, of a T4 1,024, 16 and 64 KB, of a V100 96
--- KB; since the A100 each block has 1 KB more.
+-- By hand: an H200 has 2,048 threads, 32 blocks and 228 KB, a T4 1,024, 16 and 64 KB, a V100 96 KB;
+-- since the A100 each block has 1 KB more.
 local function shows(k, first, second, name)
     local head, occupancy = tostring(k):match "^([^\n]*)\n?%s*(.*)$"
     t.ok(head:find(first, 1, true), name, head)

@@ -22,8 +22,8 @@ print(reduction {"T x", "T y", map = "x * x", reduce = "a + b", post = "y = sqrt
 print(elementwise("raw f32 x", "f32 z", "z = x[i] + i", "ramp")(ones(3), {size = 3}))
 ]=]
 file:close()
-local run <close> = io.popen(("PATH=%s XDG_CACHE_HOME=%s/home %s/gpush %s 2>&1"):format(folder, folder,
-    os.getenv "GPUSH_BUILD", script))
+local run <close> = io.popen(("PATH=%s XDG_CACHE_HOME=%s/home %s/gpush %s 2>&1"):format(folder,
+    folder, os.getenv "GPUSH_BUILD", script))
 local lines = {}
 for line in run:lines() do lines[#lines + 1] = line end
 os.execute(("rm -r %s %s"):format(folder, script))

@@ -6,6 +6,8 @@
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
+#include "tensor/device/card/card.h"
+#include "tensor/device/card/clock.h"
 #include "tensor/device/device.h"
 
 enum { DEEPEST = 200 };
@@ -20,6 +22,13 @@ static void release(void *owner) {
 static json_t **new_holder(lua_State *L) {
     static const gp_owner_type type = {"gpush.json", release};
     return gp_lua_push_owner(L, &type, sizeof(json_t *));
+}
+
+/* Counts what j and text of so many bytes take, where the host's time is counted. */
+static void count(const json_t *j, size_t bytes) {
+    if (!gp_clock_op_ns()) return;
+    gp_clock_work(gp_host_rate(GP_HOST_matched, (double)bytes));
+    if (j) gp_clock_work(gp_host_times(json_is_real(j) ? GP_HOST_decimal : GP_HOST_json, 1));
 }
 
 /* ---- encoding ---- */
@@ -74,6 +83,7 @@ static json_t *begin(lua_State *L, int depth) {
     if (!j)
         luaL_error(L, "json.encode: expected a table, finite number, boolean or UTF-8 text, got %s",
                    luaL_tolstring(L, -1, NULL));
+    count(j, 0);
     return j;
 }
 
@@ -148,6 +158,7 @@ static int l_encode(lua_State *L) {
     *box = t.s;
     if (bad || t.failed)
         return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
+    count(NULL, t.n);
     lua_pushlstring(L, t.s, t.n);
     return 1;
 }
@@ -157,6 +168,7 @@ static int l_encode(lua_State *L) {
 static void push(lua_State *L, const json_t *j) {
     luaL_checkstack(L, 6, "json.decode");
     if (stopped()) luaL_error(L, "json.decode: interrupted");
+    count(j, 0);
     switch (json_typeof(j)) {
     case JSON_OBJECT: {
         const char *key;
@@ -198,6 +210,7 @@ static int l_decode(lua_State *L) {
     text t = {0};
     json_error_t err;
     t.s = (char *)luaL_checklstring(L, 1, &t.n);
+    count(NULL, t.n);
     json_t **root = new_holder(L);
     *root = json_load_callback(more, &t, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &err);
     if (stopped()) return luaL_error(L, "json.decode: interrupted");

@@ -1,6 +1,7 @@
 /* Counts the instructions of Lua where the host's time is counted. Lua calls a hook for each, which
  * moves the clock by the host's time for one: exactly, so that the same code takes the same time
- * wherever it stands. Lua then runs at a third of its speed or less, which no clock shows.
+ * wherever it stands. What functions of C do within one (library.h) counts at their calls and
+ * returns. Lua then runs at a third of its speed or less, which no clock shows.
  *
  * A Lua state has one hook. Ctrl-C's and a sample's (stop.c, sampler.c) take the counter's place
  * and call gp_counter_rest when they are done; the script's own (debug.sethook) keeps it, and what
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bindings/sampling/library.h"
 #include "bindings/sampling/sampler.h"
 #include "bindings/stop.h"
 #include "tensor/device/card/card.h"
@@ -22,17 +24,17 @@
 static bool counting(void) { return gp_clock_op_ns() && gp_model_script(); }
 
 static void on_hook(lua_State *L, lua_Debug *ar) {
-    (void)ar;
     if (!counting()) {
         gp_counter_rest(L);
         return;
     }
-    gp_clock_work(gp_model_script());
-    gp_sampler_count(L, gp_model_script());
+    uint64_t ns = ar->event == LUA_HOOKCOUNT ? gp_model_script() : gp_library_time(L, ar);
+    gp_clock_work(ns);
+    gp_sampler_count(L, ns);
 }
 
 void gp_counter_rest(lua_State *L) {
-    if (counting()) lua_sethook(L, on_hook, LUA_MASKCOUNT, 1);
+    if (counting()) lua_sethook(L, on_hook, LUA_MASKCOUNT | LUA_MASKCALL | LUA_MASKRET, 1);
     else lua_sethook(L, NULL, 0, 0);
     gp_stop_again(); /* a signal may have set its hook in between */
 }
@@ -99,6 +101,7 @@ static void install(lua_State *L) {
         replace(L, "debug", "sethook", l_sethook);
         replace(L, "io", "open", l_open);
         replace(L, "io", "lines", l_lines);
+        gp_library_find(L);
     }
     lua_pop(L, 1);
 }

@@ -114,8 +114,8 @@ static void on_tick(int sig, siginfo_t *info, void *context) {
 
 void gp_sampler_count(lua_State *L, uint64_t ns) {
     if (!me.home || !me.counts || gp_record_inside() || (me.counted += ns) < GP_SAMPLER_NS) return;
-    me.counted -= GP_SAMPLER_NS;
-    sample(L, 1);
+    sample(L, (unsigned)(me.counted / GP_SAMPLER_NS));
+    me.counted %= GP_SAMPLER_NS;
 }
 
 static bool make_timer(void) {

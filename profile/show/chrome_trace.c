@@ -390,6 +390,7 @@ static bool write_all(gzFile out, void *context) {
     append(w, ",\"times\":\"%s\"", quoted(gp_prof_kind(w->p, kind), esc, sizeof esc));
     if (w->p->predicted)
         append(w, ",\"predicted\":\"%s\"", quoted(w->p->predicted, esc, sizeof esc));
+    if (w->p->at_least) append(w, ",\"at_least\":\"%s\"", quoted(w->p->at_least, esc, sizeof esc));
     if (w->p->accuracy) append(w, ",\"accuracy\":\"%s\"", quoted(w->p->accuracy, esc, sizeof esc));
     if (w->merged.events)
         append(w, ",\"merged\":%llu,\"merged_into\":%llu", (unsigned long long)w->merged.events,

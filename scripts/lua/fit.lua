@@ -109,11 +109,12 @@ function fit.bytes(n)
     return ("%d B"):format(n)
 end
 
---- Of what kind a list's times are, and which of a modelled card's are bounds.
-function fit.times(list)
-    return fit.safe(("times: %s%s"):format(list.kind, list.at_least
-        and "; at least, as nobody measured how long the card takes: " .. list.at_least or ""))
+--- The kind of a list's or a profile's times, and which of a modelled card's are bounds.
+function fit.kind(of)
+    return of.kind .. (of.at_least
+        and "; at least, as nobody measured how long the card takes: " .. of.at_least or "")
 end
+function fit.times(list) return fit.safe("times: " .. fit.kind(list)) end
 
 --- What is said below the lines of another program's trace.
 fit.LINES = "a line is the one that calls; N+: the trace has only the first line of its function, \z

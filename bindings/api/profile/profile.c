@@ -399,6 +399,9 @@ static int l_prof_tostring(lua_State *L) {
     gp_table_time((double)(p->t1 - p->t0), wall, sizeof wall);
     lua_pushfstring(L, "profile of %s, %I events, %s", wall, (LUAI_UACINT)count(p),
                     gp_prof_kind(p, kind));
+    if (!p->at_least || p->foreign) return 1;
+    lua_pushfstring(L, "; at least, as nobody measured how long the card takes: %s", p->at_least);
+    lua_concat(L, 2);
     return 1;
 }
 

@@ -55,7 +55,7 @@ local function markdown_cell(field, v)
 end
 
 local function notes(prof)
-    local out = { ("Wall time: %s. Times: %s."):format(time(prof.wall_ns), marked(prof.kind)) }
+    local out = { ("Wall time: %s. Times: %s."):format(time(prof.wall_ns), marked(fit.kind(prof))) }
     if prof.dropped > 0 then
         out[#out + 1] = ("%d events were dropped, at the limit or for lack of memory."):format(
             prof.dropped)
@@ -89,7 +89,7 @@ end
 local function csv(prof, rows)
     local columns, lines = columns_of(rows), {}
     columns[#columns + 1] = { "kind" }
-    local kind = prof.kind
+    local kind = fit.kind(prof)
     for _, row in ipairs(rows) do row.kind = kind end
     for i = 0, #rows do
         local cells = {}
@@ -106,7 +106,7 @@ local function json(prof, rows)
         for field, v in pairs(row) do if type(v) == "string" then row[field] = utf8_only(v) end end
     end
     return gpush.json.encode { wall_ns = prof.wall_ns, dropped = prof.dropped, rows = rows,
-        kind = utf8_only(prof.kind),
+        kind = utf8_only(prof.kind), at_least = prof.at_least and utf8_only(prof.at_least),
         predicted = prof.predicted and utf8_only(prof.predicted), accuracy = prof.accuracy,
         modelled = prof.modelled and utf8_only(prof.modelled) } .. "\n"
 end
@@ -141,7 +141,7 @@ end
 -- below a frame that says what kind of times they are, which the graph shows as its lowest.
 local function folded(prof, file, device)
     local field, lines = device and "self_device_time_total" or "self_cpu_time_total", {}
-    local kind = "times: " .. prof.kind:gsub("[;%c]", "_")
+    local kind = "times: " .. fit.kind(prof):gsub("[;%c]", "_")
     for _, row in ipairs(prof:rows { group = "stack" }) do
         if row[field] > 0 then
             local frames = frames_of(row)
@@ -191,7 +191,7 @@ local function speedscope(prof, file)
     profiles[#profiles + 1] = samples_of(rows, "self_device_time_total", "devices", number)
     save("profile.speedscope", file, gpush.json.encode {
         ["$schema"] = "https://www.speedscope.app/file-format-schema.json",
-        exporter = "gpush", name = "profile, times " .. utf8_only(prof.kind),
+        exporter = "gpush", name = "profile, times " .. utf8_only(fit.kind(prof)),
         shared = { frames = frames }, profiles = profiles })
 end
 

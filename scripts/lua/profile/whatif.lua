@@ -45,7 +45,7 @@ function Savings.__tostring(list)
     out[#out + 1] = fit.why_more(list)
     out[#out + 1] = list.assumed
     if list.at_most > list.all then out[#out + 1] = fit.PACED end
-    out[#out + 1] = fit.safe("times of the record: " .. list.kind)
+    out[#out + 1] = fit.safe("times of the record: " .. fit.kind(list))
     if #list.ranks > 1 then
         local ranks = { { "rank", "wall time", "without them all" } }
         for _, it in ipairs(list.ranks) do

@@ -4,6 +4,7 @@
 function badges() {
     const out = [], sim = list(data.record.places).some(p => p[1] === "sim");
     if (data.predicted) out.push(`predicted, not measured: ${clean(data.predicted)}${data.accuracy ? "; " + clean(data.accuracy) : ""}`);
+    if (data.at_least) out.push(`at least, as nobody measured how long the card takes: ${clean(data.at_least)}`);
     if (data.modelled) out.push(clean(data.modelled));
     else if (sim) out.push("CPU-backed: sim's kernels ran on this processor, and its times are not a GPU's");
     return out;

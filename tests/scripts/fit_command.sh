@@ -25,6 +25,15 @@ tap_is "$(sed -nE 's/^ *([0-9.]+ MB) +(ones|mul|add) +(.*)/\1 \2 \3/p' report | 
 67.11 MB ones run.lua:1" "whose it is, by op and line"
 tap_is "$(grep -cE '^(H200|H100|A100|V100|MI250|T4) .* fits, ' report)" 6 "it fits in each card"
 
+# 64 MiB are held, and each step makes 32 that wait for the collector.
+cat >garbage.lua <<'END'
+local held = empty(16 << 20, {device = "gpu"})
+for _ = 1, 10 do empty(8 << 20, {device = "gpu"}) end
+END
+"$gpush" fit garbage.lua 2>report
+tap_is "$(sed -n 's/^peak: //p' report)" "100.66 MB on sim:0" "the garbage of earlier steps is not in the peak"
+contains "$(cat report)" "nor what waits for Lua's collector" "which it says"
+
 # 16 GB of which 3 numbers are written.
 cat >large.lua <<'END'
 local x = empty(4000000001, {device = "gpu"})

@@ -231,23 +231,33 @@ static struct step {
     gp_srcloc line;
 } step[16];
 static int steps, at;
+static double given; /* bytes of memory that the card has now */
 
-/* Goes on as a card with more memory. */
-static bool more(gp_device *dev, int64_t in_use, size_t bytes) {
-    if (strcmp(dev->vt->kind, "sim") != 0 || at + 1 >= steps) return false;
-    step[at].in_use = in_use, step[at].bytes = bytes, step[at].line = gp_srcloc_here();
-    gp_model_set_memory(step[++at].memory);
+static bool give(double bytes) {
+    gp_model_set_memory(given = bytes);
     return true;
 }
 
-/* (list of bytes): the modelled card has the first of these, and the next one each time that more
- * is needed. () -> what did not fit: a list of {memory, in_use, asked, file, line} */
+/* Goes on as a card with more memory: little more than what is asked for, so that what waits for
+ * Lua's collector is freed again before that is full, and is not in the peak; once a card's own
+ * memory is full, as the next card. */
+static bool more(gp_device *dev, int64_t in_use, size_t bytes) {
+    double little = 1.02 * fmax(given, (double)in_use + (double)bytes);
+    if (strcmp(dev->vt->kind, "sim") != 0 || at >= steps) return false;
+    if (given < step[at].memory) return give(fmin(little, step[at].memory));
+    if (at + 1 >= steps) return false;
+    step[at].in_use = in_use, step[at].bytes = bytes, step[at].line = gp_srcloc_here();
+    return give(fmin(little, step[++at].memory));
+}
+
+/* (list of bytes): the modelled card has up to the first of these, and to the next one each time
+ * that more is needed. () -> what did not fit: a list of {memory, in_use, asked, file, line} */
 static int l_grow(lua_State *L) {
     if (lua_istable(L, 1)) {
         for (steps = at = 0; steps < 16 && lua_rawgeti(L, 1, steps + 1) == LUA_TNUMBER; steps++)
             step[steps].memory = lua_tonumber(L, -1);
         gp_alloc_more = more;
-        gp_model_set_memory(step[0].memory);
+        if (steps) give(fmin(1 << 20, step[0].memory));
     }
     lua_createtable(L, at, 0);
     for (int i = 0; i < at; i++) {

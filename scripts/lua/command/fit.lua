@@ -1,8 +1,9 @@
 --!plain
 -- gpush fit [options] script [args]: whether a run fits in the memory of each card, its peak, and
--- whose that is. The script runs once on sim, whose results are real, in the memory of the smallest
--- card; where that is not enough, after what waits for Lua's collector was freed, it goes on in
--- that of the next one. So a card is enough exactly where a run on it does not end without memory.
+-- whose that is. The script runs once on sim, whose results are real, in memory that grows a little
+-- each time that it is full after what waits for Lua's collector was freed: that garbage is not in
+-- the peak. Once a card's own memory is full it goes on in that of the next one. So a card is enough
+-- exactly where a run on it does not end without memory.
 local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"
 local profile, sim = gpush.profile, gpush.sim
@@ -111,7 +112,8 @@ local function deliver(prof, ended, given)
     io.stderr:write(("peak: %s on %s%s\n"):format(size(most.peak), most.device,
             ended and "" or ", up to where the script ended"),
         "modelled: counted on sim, in blocks as the allocator rounds them; what a card's context, \z
-        library\nhandles and workspaces take is not in it, as nobody measured it\n\n",
+        library\nhandles and workspaces take is not in it, as nobody measured it, nor what waits \z
+        for Lua's collector,\nwhich runs before memory ends\n\n",
         fit.columns(rows, { false, true, true }), "\n\n",
         fit.columns(owner_rows(memory, most.device, given["--limit"] or 10), { true }), "\n")
     if fits and lacking then

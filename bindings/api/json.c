@@ -80,6 +80,9 @@ static json_t *begin(lua_State *L, int depth) {
     if (stopped()) luaL_error(L, "json.encode: interrupted");
     if (depth > DEEPEST) luaL_error(L, "json.encode: tables are nested deeper than %d", DEEPEST);
     json_t *j = lua_istable(L, -1) ? (is_array(L) ? json_array() : json_object()) : plain(L);
+    if (!j && gp_lua_totensor(L, -1))
+        luaL_error(L, "json.encode: expected a table, number, boolean or text, got a tensor: "
+                      "x:item() is its number, x:tolist() its elements");
     if (!j)
         luaL_error(L, "json.encode: expected a table, finite number, boolean or UTF-8 text, got %s",
                    luaL_tolstring(L, -1, NULL));

@@ -28,15 +28,15 @@ static const struct {
     const char *library, *name;
     work work;
 } functions[] = {
-    {"_G", "tostring", NUMBERS},     {"_G", "tonumber", NOTHING},     {"string", "byte", NOTHING},
-    {"string", "char", NOTHING},     {"string", "find", SEARCH},      {"string", "format", NUMBERS},
-    {"string", "gmatch", NOTHING},   {"string", "gsub", SUBJECT},     {"string", "len", NOTHING},
-    {"string", "lower", NOTHING},    {"string", "match", SEARCH},     {"string", "pack", NOTHING},
-    {"string", "rep", NOTHING},      {"string", "reverse", NOTHING},  {"string", "sub", NOTHING},
-    {"string", "unpack", NOTHING},   {"string", "upper", NOTHING},    {"table", "concat", JOIN},
-    {"table", "insert", INSERT},      {"table", "move", MOVE},         {"table", "remove", REMOVE},
-    {"table", "sort", ORDER},        {"table", "unpack", UNPACK},     {"utf8", "char", NOTHING},
-    {"utf8", "codepoint", NOTHING},  {"utf8", "len", NOTHING},        {"utf8", "offset", NOTHING},
+    {"_G", "tostring", NUMBERS},    {"_G", "tonumber", NOTHING},    {"string", "byte", NOTHING},
+    {"string", "char", NOTHING},    {"string", "find", SEARCH},     {"string", "format", NUMBERS},
+    {"string", "gmatch", NOTHING},  {"string", "gsub", SUBJECT},    {"string", "len", NOTHING},
+    {"string", "lower", NOTHING},   {"string", "match", SEARCH},    {"string", "pack", NOTHING},
+    {"string", "rep", NOTHING},     {"string", "reverse", NOTHING}, {"string", "sub", NOTHING},
+    {"string", "unpack", NOTHING},  {"string", "upper", NOTHING},   {"table", "concat", JOIN},
+    {"table", "insert", INSERT},    {"table", "move", MOVE},        {"table", "remove", REMOVE},
+    {"table", "sort", ORDER},       {"table", "unpack", UNPACK},    {"utf8", "char", NOTHING},
+    {"utf8", "codepoint", NOTHING}, {"utf8", "len", NOTHING},       {"utf8", "offset", NOTHING},
 };
 
 static const char found; /* key of the registry: a table of works by function */
@@ -67,7 +67,8 @@ void gp_library_find(lua_State *L) {
         else lua_pop(L, 1);
         lua_pop(L, 1);
     }
-    if (lua_getglobal(L, "string") == LUA_TTABLE && lua_getfield(L, -1, "gmatch") == LUA_TFUNCTION) {
+    if (lua_getglobal(L, "string") == LUA_TTABLE &&
+        lua_getfield(L, -1, "gmatch") == LUA_TFUNCTION) {
         lua_pushliteral(L, ""), lua_pushliteral(L, "");
         lua_call(L, 2, 1);
         add(L, table, NOTHING); /* the iterator's code */
@@ -159,9 +160,8 @@ static uint64_t call_time(lua_State *L, lua_Debug *ar, work w) {
     case JOIN: return called + join_time(L, ar);
     case ORDER: return called + order_time(L, ar);
     case MOVE:
-        return called +
-               gp_host_times(GP_HOST_element,
-                             fmax(integer(L, ar, 3, 0) - integer(L, ar, 2, 1) + 1, 0));
+        return called + gp_host_times(GP_HOST_element,
+                                      fmax(integer(L, ar, 3, 0) - integer(L, ar, 2, 1) + 1, 0));
     case INSERT:
     case REMOVE: return called + gp_host_times(GP_HOST_element, behind(L, ar, w));
     default: return called;

@@ -30,7 +30,7 @@ bool gp_checks_add(gp_checks *k, const gp_call *c, gp_tensor *t, int number, uin
     k->stream = c->stream;
     k->note[at] = note;
     for (int i = 0; i <= GP_CHECK_MOST; i++) k->of[i][at] = t;
-    for (int i = 0; i < c->nargs && n < GP_CHECK_MOST; i++) {
+    for (int i = 0; number != GP_CHECK_GIVEN && i < c->nargs && n < GP_CHECK_MOST; i++) {
         gp_tensor *x = tensor_of(&c->arg[i], number);
         if (x && ++n && may_ask(&c->arg[i], x, t)) k->of[n][at] = x;
     }

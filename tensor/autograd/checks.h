@@ -23,8 +23,10 @@ typedef struct gp_checks {
     uint32_t note[GP_CHECK_TOGETHER];
 } gp_checks;
 
+enum { GP_CHECK_GIVEN = -2 };
 /* Adds t, a result of c, to *k, whose tensors stay the caller's; number: that of t in c's lists;
- * -1: it is in none. Checks what is there first where there is no room. */
+ * -1: it is in none; GP_CHECK_GIVEN: it is no result, but was given to c. Checks what is there
+ * first where there is no room. */
 bool gp_checks_add(gp_checks *k, const gp_call *c, gp_tensor *t, int number, uint32_t note);
 /* Checks all of *k, which is empty from then on: false with a message where that fails at once. */
 bool gp_checks_run(gp_checks *k);

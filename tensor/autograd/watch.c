@@ -3,12 +3,15 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tensor/cost.h"
 #include "tensor/autograd/checks.h"
 #include "tensor/device/stream/failure.h"
+#include "tensor/base/intern.h"
 #include "tensor/intercept.h"
+#include "tensor/sig.h"
 
 _Thread_local gp_watch_state gp_watch;
 
@@ -78,13 +81,39 @@ static bool waits(const gp_call *c) { return c->stream->async && !c->stream->dev
 
 /* What is raised at once names the module that is called by itself, and a line where that is not
  * the script's. */
-static uint32_t note_of(const gp_call *c) {
+static gp_finite_note note_at(const gp_call *c) {
     bool async = c->stream->async;
-    gp_finite_note n = {.op = c->name,
-                        .step = gp_watch.step ? gp_watch.step->op->name : NULL,
-                        .module = gp_watch.step || async ? gp_watch_module() : NULL,
-                        .at = async ? c->loc : (gp_srcloc){0}};
-    for (int i = 0; i < c->nargs; i++) n.number |= is_not_finite(&c->arg[i]);
+    return (gp_finite_note){.op = c->name,
+                            .step = gp_watch.step ? gp_watch.step->op->name : NULL,
+                            .module = gp_watch.step || async ? gp_watch_module() : NULL,
+                            .at = async ? c->loc : (gp_srcloc){0}};
+}
+
+/* The name of argument i of op, by its signature; "" where that is not known. */
+static void name_of(const gp_op *op, int i, char to[sizeof((gp_param){0}.name)]) {
+    gp_sig sig;
+    bool known = op->sig && gp_sig_parse(op->sig, &sig) && i < sig.n;
+    strcpy(to, known ? sig.p[i].name : "");
+}
+
+/* A number brings its infinities along, but none to what an optimizer trains: there its name is
+ * said. */
+static uint32_t note_of(const gp_call *c, bool step) {
+    gp_finite_note n = note_at(c);
+    char name[sizeof((gp_param){0}.name)], text[120];
+    for (int i = 0; i < c->nargs; i++) {
+        if (!is_not_finite(&c->arg[i])) continue;
+        n.number = !step;
+        if (!step) break;
+        name_of(c->op, i, name);
+        double v = c->arg[i].f;
+        snprintf(text, sizeof text, "%s with %s = %s", c->name, name,
+                 isnan(v) ? "nan"
+                 : v > 0  ? "inf"
+                          : "-inf");
+        n.op = gp_intern_text(text);
+        break;
+    }
     return gp_finite_note_id(&n);
 }
 
@@ -117,11 +146,31 @@ static bool show_results(const gp_call *c) {
     return ok;
 }
 
-/* Adds t, number k of c's lists or -1, to what is checked; *note: that of c, once it has one. */
+/* Adds t, number k of c's lists, -1 or GP_CHECK_GIVEN, to what is checked; *note: that of c, once
+ * it has one. */
 static bool add(const gp_call *c, gp_checks *now, gp_tensor *t, int k, uint32_t *note) {
     if (!may_be_new(c, t)) return true;
-    if (!*note) *note = note_of(c);
+    if (!*note) *note = note_of(c, k >= 0);
     return waits(c) ? gp_pending_add(c, t, k, *note) : gp_checks_add(now, c, t, k, *note);
+}
+
+/* Adds a recurrent layer's weights and states, which come in lists: their NaN would be said to be
+ * made by the layer. */
+static bool add_lists(const gp_call *c, gp_checks *now) {
+    if (gp_op_family(c->op) != GP_FAMILY_rnn) return true;
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        for (int k = 0; v->kind == GP_LIST && !v->written && k < v->n; k++) {
+            char name[sizeof((gp_param){0}.name)], text[64];
+            gp_finite_note n = note_at(c);
+            name_of(c->op, i, name);
+            snprintf(text, sizeof text, "%s[%d]", name, k + 1);
+            n.given = gp_intern_text(text), n.number = true;
+            uint32_t note = gp_finite_note_id(&n);
+            if (!add(c, now, v->list[k], GP_CHECK_GIVEN, &note)) return false;
+        }
+    }
+    return true;
 }
 
 static bool watch_results(const gp_call *c) {
@@ -132,6 +181,7 @@ static bool watch_results(const gp_call *c) {
     gp_checks now;
     now.n = now.operands = 0;
     uint32_t note = 0;
+    if (!add_lists(c, &now)) return false;
     for (int i = 0; i < c->nout; i++)
         if (!add(c, &now, c->out[i], -1, &note)) return false;
     int list = written_list(c);

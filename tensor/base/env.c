@@ -44,8 +44,9 @@ uint64_t gp_size_parse(const char *text, double unit) {
     static const struct {
         const char *name;
         double bytes;
-    } units[] = {{"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},    {"TB", 1e12},
-                 {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    } units[] = {{"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+                 {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"K", 0x1p10},
+                 {"M", 0x1p20},   {"G", 0x1p30},   {"T", 0x1p40}};
     char *end;
     double n = strtod(text, &end);
     if (end == text) return 0;
@@ -99,7 +100,8 @@ static void describe(gp_env v, char *text, size_t size) {
     bool several = rows[v].kind == SOME_INTEGERS;
     int n = 0;
     if (rows[v].kind == A_SIZE)
-        snprintf(text, size, "a size such as 3GB or 512MiB; a number alone is in %s", rows[v].unit);
+        snprintf(text, size, "a size such as 3GB, 512MiB or 512M; a number alone is in %s",
+                 rows[v].unit);
     else if (rows[v].kind != A_WORD && rows[v].most < INT_MAX)
         snprintf(text, size, "an integer from %lld to %lld", (long long)rows[v].least,
                  (long long)rows[v].most);

@@ -40,12 +40,12 @@ static known *known_at(uint32_t id) {
 
 static bool same(const gp_finite_note *a, const gp_finite_note *b) {
     return a->op == b->op && a->step == b->step && a->module == b->module &&
-           gp_srcloc_same(a->at, b->at) && a->number == b->number;
+           gp_srcloc_same(a->at, b->at) && a->given == b->given && a->number == b->number;
 }
 
 static uint32_t bucket_of(const gp_finite_note *n) {
-    uintptr_t words[] = {(uintptr_t)n->op, (uintptr_t)n->step, (uintptr_t)n->module,
-                         (uintptr_t)n->at.file, (uintptr_t)n->at.line};
+    uintptr_t words[] = {(uintptr_t)n->op,      (uintptr_t)n->step,    (uintptr_t)n->module,
+                         (uintptr_t)n->at.file, (uintptr_t)n->at.line, (uintptr_t)n->given};
     return gp_intern_hash((const char *)words, sizeof words) % BUCKETS;
 }
 
@@ -111,20 +111,23 @@ bool gp_finite_watched(const char *text) { return !strncmp(text, WATCH, sizeof W
 /* The message, where the operand of that number, from 1, is not finite; 0: all are;
  * GP_CHECK_MOST + 1: only a number is not. */
 static const char *text(const gp_finite_note *n, const gp_array *x, int operand) {
-    char text[360], shape[100], op[64], step[64], module[128], last[48] = "";
+    char text[600], shape[100], op[130], step[64], module[128], last[100] = "";
     gp_shape s = {.ndim = x->ndim};
     memcpy(s.dim, x->dim, sizeof *x->dim * (size_t)x->ndim);
     doubled(n->op, op, sizeof op);
     doubled(n->step, step, sizeof step);
     doubled(n->module, module, sizeof module);
-    if (operand > GP_CHECK_MOST) snprintf(last, sizeof last, "; a number was not finite before");
+    if (n->given) snprintf(last, sizeof last, "; they were in %s before", n->given);
+    else if (operand > GP_CHECK_MOST)
+        snprintf(last, sizeof last, "; a number was not finite before");
     else if (operand) snprintf(last, sizeof last, "; operand %d was not finite before", operand);
     snprintf(text, sizeof text,
              "%s%s%s%%lld NaN and %%lld infinite of %lld element%s (%s %s)%s%s%s%s%s",
              *op ? WATCH : "check_finite: ", op,
-             !*op      ? ""
-             : operand ? " gave "
-                       : " made ",
+             !*op       ? ""
+             : n->given ? " was given "
+             : operand  ? " gave "
+                        : " made ",
              (long long)x->numel, x->numel == 1 ? "" : "s", gp_dtype_name((gp_dtype)x->dtype),
              gp_shape_text(&s, shape, sizeof shape), *step ? " in the backward of " : "", step,
              *module ? " in " : "", module, last);

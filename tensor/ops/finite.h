@@ -26,7 +26,9 @@ typedef struct gp_finite_note {
         *step,      /* the forward op in whose backward op ran; NULL: it was not backward */
         *module;    /* the path of the module that called the op, or the forward op; NULL: none */
     gp_srcloc at;   /* where the op was queued; file NULL: that is the call's own line */
-    bool number;    /* a number among the op's arguments is not finite */
+    const char *given; /* x is no result, but this argument of the op; NULL: a result */
+    bool number;       /* a number among the op's arguments is not finite, or `given` is not NULL:
+                          infinities alone are passed on */
 } gp_finite_note;
 
 /* The number of a note like n, the same for equal ones; 0: there is no memory for more, and x

@@ -99,6 +99,15 @@ local cases = {
         unlike = true },
     { "print//", "r = ('%s'):format(x)", { "sync.async(x, print)" }, unlike = true },
     { "tolist//", "r = {(x * 2 + 1):sum():tolist()}", { "r = (x * 2 + 1):sum():reshape(1)" } },
+    { "tolist/optimizer.step/", "o:step(closure)", { "local o = optim.Adam(w) closure() o:step()" },
+        once = "w = {ones(3, {device = d}):requires_grad_()} o = optim.LBFGS(w) \z
+            closure = function() w[1].grad = nil local l = (w[1] * 2):sum() l:backward() return l end" },
+    { "tolist/nn.utils.rnn.pack_padded_sequence/",
+        "r = nn.utils.rnn.pack_padded_sequence(x, given).data",
+        { "r = nn.utils.rnn.pack_padded_sequence(x, lengths).data",
+            "r = nn.utils.rnn.pack_padded_sequence(x, {4, 3}).data" },
+        once = "x = x:reshape(8, 2, 4) lengths = tensor({4, 3}, {device = d}) given = lengths \z
+            lengths = lengths:cpu()" },
     { "branch//", "if x:sum() > 0 then r = x * 2 else r = x end",
         { "r = where(x:sum() > 0, x * 2, x)", "local v = where(cond, a, b)", "r = x * 2 * (x > 0)",
             "r = (x * 2):clamp(0)" } },

@@ -25,6 +25,13 @@ for _, cause in ipairs(causes) do
         ("%s: %d waits, then %d"):format(cause, found.waits, found.left))
     t.ok(found.before > 0 and found.after > 0 and found.text:find "Instead:\n    ",
         "with both times")
+    local low, high = found.text:match "([%d.e+]+) to ([%d.e+]+) in the middle half of %d turns"
+    low, high = tonumber(low), tonumber(high)
+    local said = found.text:find("times as fast,", 1, true) and low >= 1.1
+        or found.text:find("slower here", 1, true) and high <= 0.9
+        or found.text:find("as fast here", 1, true) and low >= 0.9 and high <= 1.1
+        or found.text:find("not clear", 1, true) and not (low > 1.1 or high < 0.9)
+    t.ok(low and low <= high and said, cause .. ": the verdict by the turns' spread", found.text)
     ::next::
 end
 t.is(#sync.lines(), before, "the ledger is as it was")

@@ -454,6 +454,7 @@ for _ = 1, 5 do
 end
 t.ok(chosen > 10, "timeit after a slow first call")
 t.error(function() timeit("1 +") end, "timeit", "text that is no Lua")
+t.error(function() timeit(ones(3)) end, "got a tensor, which is computed already", "a tensor")
 t.error(function() timeit(3) end, "expected a function or text, got number",
     "timeit of no function")
 t.error(function() timeit(function() error "mine" end) end, "mine", "an error of what is timed")

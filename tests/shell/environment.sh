@@ -22,8 +22,9 @@ refused() {
     got=$(env "$1=$2" "$gpush" -e 'print "runs"' 2>&1)
     tap_is "$? $(grep -v '^libgomp\|^$' <<<"$got")" "1 $gpush: $1=$2: expected $3" "$1=$2"
 }
-size="a size such as 3GB or 512MiB; a number alone is in MiB"
+size="a size such as 3GB, 512MiB or 512M; a number alone is in MiB"
 for value in abc 0 -3GB 3XB GB nan inf 1e40 '3 GB each'; do refused GPUSH_SIM_MEMORY "$value" "$size"; done
+tap_is "$(GPUSH_SIM_MEMORY=180M "$gpush" -e 'print(memory("sim").limit)')" $((180 << 20)) "M is MiB, as elsewhere"
 for value in two 0 9 1.5 2x; do refused GPUSH_SIM_DEVICES $value "an integer from 1 to 8"; done
 for value in abc 0 4,x 99999999999999999999; do refused OMP_NUM_THREADS $value "integers of at least 1, as in 4 or 4,2"; done
 refused COLUMNS wide "an integer of at least 0"

@@ -10,6 +10,7 @@
 #include "bindings/args/entries.h"
 #include "bindings/args/function.h"
 #include "bindings/module.h"
+#include "profile/record/record.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/device/card/card.h"
 #include "tensor/device/card/clock.h"
@@ -364,11 +365,15 @@ static const char *push_nested(lua_State *L, const gp_array *a, int depth, const
     return p;
 }
 
-/* x:tolist(): nested tables of numbers or booleans; a 0-d tensor gives its number. One wait. */
+/* x:tolist(): nested tables of numbers or booleans; a 0-d tensor gives its number. One wait, in the
+ * name of the composite that reads. */
 static int l_tolist(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "tolist");
+    bool plain = gp_tensor_device(x)->vt->on_host && !gp_prof_running();
+    const gp_op *by = plain ? NULL : gp_lua_composite_called(L);
+    const char *what = by ? by->name : "tolist";
     luaL_checkstack(L, GP_MAX_DIM + 4, "tolist");
-    const gp_tensor *host = x->a.numel ? gp_lua_host(L, x, GP_WHY_tolist, "tolist") : x;
+    const gp_tensor *host = x->a.numel ? gp_lua_host(L, x, GP_WHY_tolist, what) : x;
     push_nested(L, &host->a, 0, host->a.data);
     gp_clock_work(gp_host_times(GP_HOST_listed, (double)x->a.numel));
     return 1;

@@ -194,7 +194,10 @@ static void check_function(lua_State *L, int idx, const char *what) {
         lua_pop(L, 1);
         lua_replace(L, idx);
     } else if (!lua_isfunction(L, idx)) {
-        luaL_error(L, "%s: expected a function or text, got %s", what, luaL_typename(L, idx));
+        bool tensor = gp_lua_totensor(L, idx) != NULL; /* it is computed before the call */
+        luaL_error(L, "%s: expected a function or text, got %s", what,
+                   tensor ? "a tensor, which is computed already: function() return … end is timed"
+                          : luaL_typename(L, idx));
     }
 }
 

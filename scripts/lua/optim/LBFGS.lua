@@ -12,9 +12,9 @@ local LEAST_CURVATURE <const> = 1e-10 -- of a pair of steps and gradients that i
 -- Values of 0-d tensors and numbers, in one wait.
 local function read(like, ...)
     local list = { ... }
+    local kind = { device = like.device, dtype = "f64" }
     for i, v in ipairs(list) do
-        if not gpush.is_tensor(v) then v = gpush.full({}, v, { dtype = "f64" }) end
-        list[i] = v:detach():reshape {}:to { device = like.device, dtype = "f64" }
+        list[i] = gpush.is_tensor(v) and v:detach():reshape {}:to(kind) or gpush.full({}, v, kind)
     end
     return table.unpack(gpush.stack(list):tolist())
 end

@@ -87,6 +87,17 @@ local function median(list)
     return list[(#list + 1) // 2]
 end
 
+-- How many times as fast the second program was, turn by turn: the least, median and greatest of the
+-- middle half, and the number of turns.
+local function ratios(slow, fast)
+    local list = {}
+    for i = 1, #slow do list[i] = slow[i] / fast[i] end
+    table.sort(list)
+    local n = #list
+    return { low = list[(n + 3) // 4], mid = list[(n + 1) // 2], high = list[n + 1 - (n + 3) // 4],
+        runs = n }
+end
+
 -- The program after the setup, in an environment of its own.
 local function program(card, text, where)
     local env = setmetatable({ d = where }, { __index = function(_, name)
@@ -137,19 +148,25 @@ local function measure(card, where)
     -- of a card that nobody measured these ops on, times are the least, of which nothing follows
     local least = registry["gpush.usage"].kind_now(where):find("modelled", 1, true)
         and gpush.profile.run(function() old() new() end).at_least
-    return { equal = same(first, second), before = median(slow), after = median(fast),
+    return { equal = same(first, second), ratio = ratios(slow, fast), before = median(slow),
+        after = median(fast),
         waits = median(waits), left = median(left), at_least = least or nil }
 end
 
 local function verdict(found)
-    local ratio = found.before / found.after
+    local ratio = found.ratio
     if found.at_least then
         return "at least, as nobody measured how long the card takes: " .. found.at_least
             .. "; which is faster is not known"
     end
-    if ratio > 1.1 then return ("%.1f times as fast"):format(ratio) end
-    if ratio < 0.9 then return ("slower here: %.2f of the speed"):format(ratio) end
-    return "as fast here"
+    local spread = (", %.3g to %.3g in the middle half of %d turns"):format(ratio.low, ratio.high,
+        ratio.runs)
+    if ratio.low > 1.1 then return ("%.3g times as fast"):format(ratio.mid) .. spread end
+    if ratio.high < 0.9 then
+        return ("slower here: %.3g of the speed"):format(ratio.mid) .. spread
+    end
+    if ratio.low > 0.9 and ratio.high < 1.1 then return "as fast here" .. spread end
+    return ("which is faster is not clear here: %.3g times as fast"):format(ratio.mid) .. spread
 end
 
 if not cause then

@@ -159,6 +159,27 @@ for _, dev in ipairs { "cpu", "sim" } do
         g.tensor({ 1, 0 / 0 }, { device = dev }))
     t.ok(pcall(step, function(w) return g.optim.Adam(w, { lr = 0.1 }) end, 1),
         dev .. ": a step of Adam's is fine")
+    -- An option brings no infinity that is passed on; nor do a layer's weights that are none.
+    for _, name in ipairs { "SGD", "Adam" } do
+        says(("%s: an infinite rate of %s"):format(dev, name), { file,
+            ("nan.watch: %s_step with lr = inf made 0 NaN and 2 infinite of 2 elements"):format(
+                name:lower()) }, step, function(w)
+            return g.optim[name](w, { lr = math.huge })
+        end, 1)
+    end
+    for _, layer in ipairs { "LSTM", "GRU", "RNN" } do
+        local rnn = nn[layer](3, 2, { device = dev })
+        g.no_grad(function() rnn.weight_hh_l0[{ 2, 1 }] = 0 / 0 end)
+        says(("%s: a weight of %s that is none"):format(dev, layer), { file, layer,
+            " was given 1 NaN and 0 infinite of ", "they were in weights[2] before" }, watch,
+            function() return rnn(g.ones(2, 1, 3, { device = dev })), g.synchronize() end)
+    end
+    local lstm, h = nn.LSTM(3, 2, { device = dev }), g.zeros(1, 1, 2, { device = dev })
+    local none = h / 0
+    says(dev .. ": a state that is none", { "lstm was given 2 NaN", "in hx[2] before" }, watch,
+        function()
+            return lstm(g.ones(2, 1, 3, { device = dev }), { h, none }), g.synchronize()
+        end)
 end
 
 do -- no wait but that at its end

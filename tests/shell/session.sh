@@ -269,6 +269,11 @@ holds '%store: ~/.config/gpush/startup.lua has settings' "a magic that stores is
 holds 'cells are Lua here' "a cell in Python" <<<'%%python3'
 holds 'sum is written in C' "%psource is ??" <<<'%psource sum'
 says 'a b' "!! is !" <<<'!!echo a b'
+holds 'in Lua: nan.watch(true)' "a mode for anomalies" <<<'torch.autograd.set_detect_anomaly(True)'
+holds 'in Lua: autograd.checkpoint(f, x)' "a checkpoint" <<<'torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False)'
+holds "in Lua: default_device('gpu')" "the default device" <<<"torch.set_default_device('cuda')"
+holds 'in Lua: (cuda.devices()[1] or {}).model' "a card's name, where there is one" <<<'torch.cuda.get_device_name(0)'
+holds 'in Lua: timeit(function() return sum(v) end)' "Julia's \$v" <<<'@btime sum($v)'
 holds 'in Lua: io.popen("ls -l"):read "a"' "what a command prints, in a variable" <<<'files = !ls -l'
 holds 'the folder stays: name files by their paths' "cd" <<<'cd ../data'
 holds 'in Lua: os.execute "ls -l"  -- at the prompt: !ls -l' "one with arguments" <<<'ls -l'

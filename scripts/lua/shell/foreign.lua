@@ -214,7 +214,7 @@ local function command(line, value, before)
         return ("os.execute %q  -- at the prompt: !%s"):format(line, line)
     end
     for _, c in ipairs(commands) do
-        local found = line:match(c[1])
+        local found = (line:find "^@" and line:gsub("%$(%a)", "%1") or line):match(c[1])
         -- !c, !c || b and !x == y are C's, but for a command that has no argument
         local of_c = found and line:find "^[%w_%s=]*!" and (found:find "[=&|]"
             or found == "true" or found == "false"

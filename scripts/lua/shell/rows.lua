@@ -237,8 +237,12 @@ torch.cuda.memory_allocated() = memory("gpu").in_use
 torch.cuda.max_memory_allocated() = memory("gpu").peak
 torch.cuda.reset_peak_memory_stats() = reset_peak("gpu")
 torch.cuda.manual_seed|torch.cuda.manual_seed_all|np.random.seed(X) = manual_seed(X)
-torch.cuda.get_device_name(**) = cuda.devices()[1].model
-torch.cuda.get_device_name(INDEX) = cuda.devices()[INDEX].model
+torch.cuda.get_device_name(**) = (cuda.devices()[1] or {}).model -- nil without a card
+torch.cuda.get_device_name(INDEX) = (cuda.devices()[INDEX] or {}).model -- nil without a card
+torch.set_default_device(DEVICE) = default_device(DEVICE)
+torch.autograd.set_detect_anomaly(X) = nan.watch(X) -- what it finds is raised at a wait, with its
+    op and line; autograd.detect_anomaly(fn) checks backward at once
+torch.utils.checkpoint.checkpoint|checkpoint(FN, X, **) = autograd.checkpoint(FN, X)
 torch.cuda.current_device() = -- ops go to the device of their tensors; default_device() is of
     new ones
 torch.cuda.Stream() = stream "gpu"

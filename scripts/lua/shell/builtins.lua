@@ -159,6 +159,11 @@ functions["np.array"] = function(args)
 end
 
 functions["np.random.choice"] = function(args) -- of texts, which tensors do not hold
+    local last = args[#args]
+    if last[2] == "replace" and last[3][2] == "false" and kind(args[1]) == "number" then
+        local n = args[2][1] == "named" and args[2][3] or args[2]
+        return ("randperm(%s):narrow(1, 1, %s) - 1"):format(emit(args[1]), (emit(n))), 9
+    end
     local n = args[2] and (args[2][1] == "named" and args[2][2] == "size" and args[2][3] or args[2])
     if not n or #args > 2 or require "shell.loops".element(args[1]) ~= "string" then return nil end
     local call = { "call", { "name", "random.choice" }, { args[1] } }
@@ -234,7 +239,7 @@ local function reduced_by(name)
     return function(args)
         local f, of = args[1], args[2]
         local own = ({ maximum = "max", minimum = "min" })[name] or name
-        if #args == 1 and translate.is_julia() and kind(f) == "tensor" then
+        if #args == 1 and translate.language() and kind(f) == "tensor" then
             return emit(f, 14) .. (":%s()"):format(own)
         end
         local op = f and (f[1] == "lambda" or f[1] == "name" and kind(f) ~= "tensor"
@@ -425,5 +430,6 @@ local function arange(args)
     return "arange(" .. table.concat(out, ", ") .. ")"
 end
 functions["torch.arange"], functions["np.arange"], functions.arange = arange, arange, arange
+for name, f in next, require "shell.calls.einops" do functions[name] = f end
 
 return functions

@@ -113,6 +113,7 @@ end
 
 function is_index(node)
     local k, base = node[1], node[2]
+    if translate.language() then return false end -- its indices are numbers as here
     if k == "name" then return translate.from_one(base) end
     local second = k == "index" and literal(node[3][1]) == 1 and not of_axis(base)
         or k == "field" and node[3] == "indices"

@@ -20,14 +20,17 @@ local values = { ["np.pi"] = "math.pi", ["torch.pi"] = "math.pi", ["np.e"] = "ma
     ["np.inf"] = "math.huge", ["torch.inf"] = "math.huge", ["math.inf"] = "math.huge",
     ["np.nan"] = "0/0", ["torch.nan"] = "0/0", ["math.nan"] = "0/0", ["math.e"] = "math.exp(1)",
     ["torch.__version__"] = "gpush._VERSION", ["sys.argv"] = "{table.unpack(arg, 0)}",
-    ["sys.stderr"] = "io.stderr", ["sys.stdout"] = "io.stdout", ["sys.stdin"] = "io.stdin",
+    ["sys.stderr"] = "io.stderr", ["dist.ReduceOp.SUM"] = '"sum"', ["dist.ReduceOp.AVG"] = '"mean"',
+    ["dist.ReduceOp.MAX"] = '"max"', ["dist.ReduceOp.MIN"] = '"min"',
+    ["dist.ReduceOp.PRODUCT"] = '"prod"', ["sys.stdout"] = "io.stdout", ["sys.stdin"] = "io.stdin",
 }
 -- Numbers of other languages, which are variables to Lua, and nil.
 elsewhere.numbers = { nan = "0/0", NaN = "0/0", inf = "math.huge", Inf = "math.huge",
     Infinity = "math.huge" }
 local properties = { data = "X:detach()", is_cuda = '(X.device ~= "cpu")',
     is_cpu = '(X.device == "cpu")', nbytes = "(X:numel() * X:element_size())",
-    itemsize = "X:element_size()", size = "X:numel()" }
+    itemsize = "X:element_size()", flat = "X:flatten()", strides = "X:stride()",
+    size = "X:numel()" }
 
 elsewhere.dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64",
     float16 = "f16", half = "f16", bfloat16 = "bf16", int64 = "i64", long = "i64", int32 = "i32",
@@ -67,8 +70,7 @@ local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
 elsewhere.same = same
 elsewhere.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
     plt = true, jax = true, cp = true, cupy = true, pd = true, pandas = true, scipy = true,
-    benchmark = true,
-    nvtx = true }
+    benchmark = true, nvtx = true, rng = true }
 elsewhere.keyword = { ["repeat"] = "tile" } -- PyTorch's methods whose names are words of Lua
 elsewhere.builtin = { open = true, range = true, max = true, min = true, abs = true, round = true,
     sum = true, any = true, all = true, pow = true, dist = true, json = true }
@@ -82,6 +84,8 @@ elsewhere.options = { ["profile.schedule"] = { ["repeat"] = "repeats" },
     diag = { k = "diagonal" } }
 elsewhere.needless = { use_cuda = "devices are always recorded",
     activities = "processor and devices are always recorded",
+    sci_mode = "each tensor's form follows its numbers", suppress = "each tensor's form \z
+        follows its numbers",
     width = "a table is as wide as the terminal", max_name_column_width = "names are whole",
     map_location = "a file's tensors go to the model's device", num_samples = "Loader has batch",
     persistent_workers = "workers start with each pass",
@@ -152,7 +156,7 @@ local function form_of(key, list, text)
     form.own = table.concat(form.own, " ")
     return form
 end
-local rows = require "shell.rows" .. require "shell.numpy_rows" .. require "shell.parse.julia_rows"
+local rows = require "shell.rows" .. require "shell.numpy_rows" .. require "shell.parse.array_rows"
 for left, text in rows:gsub("\n +", " "):gmatch "([^\n]-) = ([^\n]+)" do
     local keys, list = left:match "^([^(]*)%((.*)%)$"
     for key in keys:gmatch "[^|]+" do
@@ -167,10 +171,12 @@ end
 -- Names that a line in Python calls and Lua has not.
 elsewhere.builtins = { True = true, False = true, None = true, isinstance = true,
     iter = true, TensorDataset = true, Subset = true, random_split = true, reversed = true,
-    vars = true, os = true,
+    vars = true, os = true, rearrange = true, reduce = true, einops = true,
     time = true, copy = true, random = true, sys = true, math = true }
 for key in next, elsewhere.forms do
-    if not key:find "^%." then elsewhere.builtins[key:match "^[%w_]+"] = true end
+    local head, name = key:match "^(%w*)%.?(%w*)"
+    local of = (head == "julia" or head == "matlab" or head == "R") and name
+    if not key:find "^%." then elsewhere.builtins[of or key:match "^[%w_]+"] = true end
 end
 
 -- The path with PyTorch's short names written out: F.relu, torch.nn.functional.relu -> torch.relu.
@@ -179,7 +185,7 @@ local short = { { "torch.nn.functional.", "torch." }, { "nn.functional.", "torch
     { "torch.utils.data.", "data." }, { "torch.distributed.", "dist." },
     { "torch.special.", "torch." }, { "numpy.", "np." }, { "jnp.", "np." },
     { "jax.numpy.", "np." }, { "cupy.", "np." }, { "cp.", "np." }, { "pandas.", "pd." },
-    { "optim.lr_scheduler.", "optim.lr." } }
+    { "rng.", "np.random." }, { "optim.lr_scheduler.", "optim.lr." } }
 local of_data <const> = { TensorDataset = true, Subset = true, ConcatDataset = true,
     random_split = true }
 local function whole(path)

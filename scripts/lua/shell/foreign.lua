@@ -5,42 +5,7 @@
 local require = ...
 local gpush, shell = require "gpush", require "shell"
 local foreign = {}
-local source = require "source"
-
--- ---- text without strings ----
-
--- The text with a mark, "\2N\3", for the content of each string, and without Lua's comments; and
--- the contents. long: long strings are removed, too.
-local function mask(text, long)
-    local kept, out, at = {}, {}, 1
-    while true do
-        local s = text:find("[\"'%-%[]", at)
-        if not s then break end
-        local c, stop = text:sub(s, s), s
-        local comment = c == "-" and text:sub(s + 1, s + 1) == "-"
-        local level = (comment or long and c == "[")
-            and text:match("^%[(=*)%[", comment and s + 2 or s)
-        out[#out + 1] = text:sub(at, s - 1)
-        if level then
-            stop = select(2, text:find("]" .. level .. "]", s, true)) or #text
-            out[#out + 1] = " " .. text:sub(s, stop):gsub("[^\n]", "")
-        elseif comment then stop = (text:find("\n", s, true) or #text + 1) - 1
-        elseif c == '"' or c == "'" then
-            local mark = text:sub(s, s + 2) == c:rep(3) and c:rep(3) or c
-            stop = s + #mark
-            while stop <= #text and text:sub(stop, stop + #mark - 1) ~= mark
-                and (#mark == 3 or text:sub(stop, stop) ~= "\n") do
-                stop = stop + (text:sub(stop, stop) == "\\" and 2 or 1)
-            end
-            kept[#kept + 1] = text:sub(s + #mark, stop - 1)
-            stop = math.min(stop + #mark - 1, #text)
-            out[#out + 1] = c .. "\2" .. #kept .. "\3" .. c
-        else out[#out + 1] = c end
-        at = stop + 1
-    end
-    out[#out + 1] = text:sub(at)
-    return table.concat(out), kept
-end
+local source, mask = require "source", require "shell.parse.mask"
 
 -- ---- what variables hold ----
 
@@ -145,7 +110,7 @@ end
 -- A line without the prompts of Python and IPython, which were pasted with it.
 local function without_prompt(line)
     return (line:gsub("^>>> ?", ""):gsub("^%.%.%. ", ""):gsub("^In %[%d+%]: ?", "")
-        :gsub("^Out%[%d+%]: ?", ""):gsub("^julia> ?", ""))
+        :gsub("^Out%[%d+%]: ?", ""):gsub("^julia> ?", ""):gsub("^>> ", ""))
 end
 
 local function comment(words) return words:find "^%-%-" and words or "-- " .. words end
@@ -177,6 +142,7 @@ local commands = {
     { "^%%?%%?time%s+([%w_({\"'].*)$",
         "timeit(function() return %s end, {n = 1})  -- at the prompt: :time" },
     { "^%%%%?%a.*$", "-- no magics, but commands: :help lists them" },
+    { "^@show%s+(.+)$", "print(%s)" },
     { "^@b?time%s+(.+)$", "timeit(function() return %s end)  -- at the prompt: :timeit" },
     { "^!%s*([%a./].*)$", "os.execute %q" },
     { "^[%a_][%w_]*%s*=%s*!%s*([%a./].*)$", 'io.popen(%q):read "a"' },
@@ -204,7 +170,8 @@ local ALONE <const> = { ls = true, pwd = true, date = true, hostname = true, who
 -- f(x) = x^2, a function of Julia's.
 local function of_julia(line, value, before)
     local head, body = line:match "^([%a_][%w_]*%([%w_, ]*%))%s*=%s*([^=%s].*)$"
-    if not head or not load("function " .. head .. " end") then return nil end
+    local own = head and gpush.is_tensor(global(head:match "^[%w_]+")) -- MATLAB's v(i) = 0
+    if own or not head or not load("function " .. head .. " end") then return nil end
     body = (foreign.line(body, value, before, true) or body):gsub("%s+%-%- .*$", "")
     return load("return " .. body) and ("function %s return %s end"):format(head, body)
 end
@@ -237,8 +204,9 @@ function foreign.line(typed, value, before, counted)
     local ran = command(line, value, before) or of_julia(line, value, before)
     if ran then return ran end
     local scope = scope_of(value or global, before)
-    scope.julia = require "shell.parse.julia"(line, before)
-    counted = counted or scope.julia
+    scope.language = require "shell.parse.language"(line, before)
+    line = require "shell.parse.arrays"(line, scope.language)
+    counted = counted or scope.language
     scope.counted, scope.line = counted, line
     local text, note, code = translated(line, scope, counted)
     if not text then return note and (code and note or comment(note)) end
@@ -447,52 +415,6 @@ function foreign.syntax(message, terminal)
         if space then message = ("%s\n%s^"):format(message, space) end
     end
     return hint and message .. "\n        " .. foreign.labelled(hint) or message
-end
-
-local constants = { True = "true", False = "false", None = "nil" }
-
--- Notes, once, about what runs and means something else: True, False and None are variables to
--- Lua, and nil; f"{x}" calls f; x.size is the method; [[1], [2]] is a text; A * A is elementwise.
-function foreign.constants(text)
-    local masked, kept = mask(text)
-    local called, n = masked:match "%f[%w_]([fF])[\"']\2(%d+)\3"
-    if called and not constants[called] and kept[tonumber(n)]:find "{.+}" then
-        constants[called] = true
-        local form = foreign.line(text)
-        io.stderr:write(("%s\"…\" calls the function %s; Lua's texts with values are %s\n"):format(
-            called, called, form or '("%s"):format(x)'))
-    end
-    text = masked:gsub("\2%d+\3", "")
-    local sized = not constants.size and text:match "([%a_][%w_]*)%.size%f[^%w_(]"
-    if sized and require "gpush".is_tensor(rawget(_G, sized)) then
-        constants.size = true
-        io.stderr:write(("%s.size is the method: %s:size() gives the sizes, %s:numel() NumPy's \z
-            number of elements\n"):format(sized, sized, sized))
-    end
-    local list = text:match "%[%[[^%[%]\n]*%]%s*,%s*%[[^%[%]\n]*%]%]"
-    if list and not constants.list then
-        constants.list = true
-        local braces = list:gsub("[%[%]]", { ["["] = "{", ["]"] = "}" })
-        io.stderr:write(("%s is a text to Lua: lists are %s\n"):format(list, braces))
-    end
-    local a, b = text:match "%f[%w_.]([%a_][%w_]*)%s*%*%s*([%a_][%w_]*)%f[^%w_.:(%[]"
-    local function is_matrix(name)
-        local v = name and rawget(_G, name)
-        return require "gpush".is_tensor(v) and v.ndim == 2
-    end
-    if is_matrix(a) and is_matrix(b) and not constants.product
-        and require "shell.parse.julia"(text) then
-        constants.product = true
-        io.stderr:write(("%s * %s is elementwise: Julia's product is %s @ %s\n"):format(a, b, a, b))
-    end
-    for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do
-        local lua = constants[name]
-        constants[name] = nil
-        if lua and rawget(_G, name) == nil and not text:find(name .. "%s*=[^=]") then
-            io.stderr:write(("%s is a variable that was never set, so nil: Lua writes %s\n")
-                :format(name, lua))
-        end
-    end
 end
 
 return foreign

@@ -54,8 +54,13 @@ end
 
 translate.device = of_word.DEVICE
 
+local types = { Float = "f32", Double = "f64", Half = "f16", BFloat16 = "bf16", Long = "i64",
+    Int = "i32", Short = "i16", Char = "i8", Byte = "u8", Bool = "bool" }
 -- A dtype, which may be the name of a type of Python's.
 function translate.dtype(node)
+    local made = path(node) or node[1] == "string" and node[2] or ""
+    made = types[made:match "^torch%.c?u?d?a?%.?(%u%w*)Tensor$"] -- torch.LongTensor
+    if made then return ('"%s"'):format(made), 14 end
     local of = node[1] == "name" and ({ int = '"i64"', float = '"f64"', bool = '"bool"' })[node[2]]
     if of then return of, 14 end
     return emit(node)

@@ -176,7 +176,8 @@ local of_values = { ["invalid replacement value %(a userdata%)$"] =
 
 -- Tables of the module that PyTorch's names may be looked for in.
 local holders = { nn = true, optim = true, data = true, utils = true, rnn = true, linalg = true,
-    fft = true, lr = true, lr_scheduler = true, init = true, special = true, functional = true }
+    fft = true, lr = true, lr_scheduler = true, init = true, special = true, functional = true,
+    cuda = true, os = true }
 
 -- What to write for a name of PyTorch's that gpush lacks: of a package, torch.addr(x), of one of
 -- its own tables, nn.LPPool2d(…), or of a tensor, x:addr(…).
@@ -207,7 +208,7 @@ local function evident(line)
 end
 
 -- Whether the message is one that a line in another language brings.
-local function is_foreign(message, line)
+local function says_foreign(message, line)
     if any(foreign_error, message) then return true end
     if message:find "nil value %(field '%?'%)$"
         or message:find "nil value %(field 'integer index'%)$" then -- of a list, from 1
@@ -235,6 +236,10 @@ local function is_foreign(message, line)
         or type(rawget(_G, holder or "")) == "string"
 end
 
+local function is_foreign(message, line)
+    return says_foreign(message, line) or require "shell.parse.language"(line, nil, true)
+end
+
 -- A line of Lua in which a method is called with a dot: with a colon, and else as it is.
 local function with_colon(message, line)
     local fixed, name = message:match "call .- with a colon[:,] (.*):([%a_][%w_]*)%("
@@ -249,7 +254,7 @@ end
 local function either_way(line, value)
     local translated = require "shell.foreign".line
     local one, zero = translated(line, value, nil, true), translated(line, value)
-    if require "shell.parse.julia"(line) == false then return zero end -- Python's lines are above
+    if require "shell.parse.language"(line) == false then return zero end -- Python's are above
     if not one or not zero or one:find "^%-%-" or zero:find "^%-%-" then return one end
     one, zero = one:gsub("  %-%- .*", ""), zero:gsub("  %-%- .*", "")
     if one == zero then return one end

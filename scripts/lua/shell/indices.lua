@@ -23,7 +23,7 @@ local function last_index(node)
         return node
     end
     local n = of == node and 0 or node[2] == "-" and literal(node[4])
-    if n and translate.is_julia() then return { "unary", "-", { "number", tostring(n + 1) } } end
+    if n and translate.language() then return { "unary", "-", { "number", tostring(n + 1) } } end
     say 'the last index is -1, and indices count from 1: x[-1], x["2:-1"]'
 end
 
@@ -31,9 +31,9 @@ end
 local function bounds(node)
     local a, b, c = node[2], node[3], node[4]
     local from, to = "", ""
-    if c and translate.is_julia() then b, c = c, b end -- first:step:last
+    if c and translate.language() then b, c = c, b end -- first:step:last
     a, b = last_index(a), last_index(b)
-    if translate.is_julia() then
+    if translate.language() then
         return a and emit(a) or "", b and emit(b) or "", c and emit(c) or ""
     end
     if a or b then note(COUNT) end
@@ -84,7 +84,7 @@ local function index_part(node, length)
 end
 
 local function reversing(node)
-    local julia = translate.is_julia() and node[1] == "range" and node[4]
+    local julia = translate.language() and node[1] == "range" and node[4]
     if julia then return (literal(node[3]) or 1) < 0 end -- last:step:first
     return node[1] == "range" and node[4] and (literal(node[4]) or 1) < 0
 end
@@ -105,10 +105,10 @@ local function flipped(base, items)
         rest[i] = item
         local n = reversing(item) and literal(item[4])
         if reversing(item) then
-            local whole = translate.is_julia() and literal(item[3]) == -1 and literal(item[4]) == 1
+            local whole = translate.language() and literal(item[3]) == -1 and literal(item[4]) == 1
                 and literal(last_index(item[2])) == -1
             if whole then n = -1
-            elseif item[2] or item[3] or not n or translate.is_julia() then
+            elseif item[2] or item[3] or not n or translate.language() then
                 say "a negative step: x:flip(dim), and a range of it"
             end
             dims[#dims + 1] = behind and dim - of_dims - 1 or dim
@@ -135,6 +135,9 @@ function of_tensor(base, items)
     local free = #items == 1 and kind(items[1]) == "number" and base:find "^[%a_][%w_]*$"
     if free and translate.of_loop(base) == "unknown" then
         note(("indices count from 1; of a text %s:sub(i, i)"):format(base))
+    end
+    if translate.language() and #items == 1 and (known.rank(items[1]) or 0) > 1 then
+        note "row by row: there, column by column"
     end
     local before = true -- whether each index before has a dim of its own
     for i, item in ipairs(items) do
@@ -173,7 +176,7 @@ end
 
 -- A bound of a range of the list, from its first element or its end.
 local function bound(length, node, n)
-    if translate.is_julia() then
+    if translate.language() then
         return from_end(node) and plus(counts.after({ "raw", length }, node), 1) or emit(node)
     end
     return from_end(node) and plus(counts.after({ "raw", length }, node), n) or plus(node, n, true)
@@ -182,13 +185,13 @@ end
 local function range_of_list(base, item)
     local _, _, step = bounds(item)
     local a, b = not missing(item[2]) and item[2], not missing(item[3]) and item[3]
-    if translate.is_julia() then
+    if translate.language() then
         if item[4] then b = item[4] end -- first:step:last
         a, b = a and last_index(a), b and last_index(b)
     end
     if step ~= "" then
         local back = reversing(item)
-        local whole = translate.is_julia() and a and literal(a) == -1 and b and literal(b) == 1
+        local whole = translate.language() and a and literal(a) == -1 and b and literal(b) == 1
         if back and (a or b) and not whole then say "a range of a list backwards: a loop" end
         local t = translate.unused "t"
         local from = a and bound("#" .. t, a, 1) or "1"
@@ -198,7 +201,7 @@ local function range_of_list(base, item)
             r[#r + 1] = t[i] end return r end)(%s)", "t r i"):format(back and "#" .. t or from,
             back and "1" or to, step, base)
     end
-    if not translate.is_julia() then note(COUNT) end
+    if not translate.language() then note(COUNT) end
     local function part(list)
         local length = known.length(item.of)
         local first = a and bound("#" .. list, a, 1) or "1"
@@ -229,7 +232,7 @@ local function of_list(base, item, shape, array, list)
         item.of = list
         return range_of_list(base, item)
     end
-    if translate.is_julia() then item = last_index(item) end
+    if translate.language() then item = last_index(item) end
     if kind(item) == "boolean" or kind(item) == "tensor" and translate.is_mask(item) then
         return by_condition(base, item, list)
     end
@@ -241,7 +244,7 @@ local function of_list(base, item, shape, array, list)
         end
         return ("%s[(%s):item()]"):format(base, (translate.beside_index(item)))
     end
-    if translate.counted() and not translate.is_julia() then note(COUNT) end
+    if translate.counted() and not translate.language() then note(COUNT) end
     if kind(item) ~= "number" or shape then return ("%s[%s]"):format(base, (position(item))) end
     if not counts.from_end(item) and not counts.may_wrap(item) and item[1] ~= "choice" then
         return ("%s[%s]"):format(base, counts.place("#" .. base, item))

@@ -100,7 +100,7 @@ function shell.hint(...) return require "shell.hint" (...) end
 function shell.line(...) return require "shell.foreign".line(...) end
 function shell.syntax(...) return require "shell.foreign".syntax(...) end
 function shell.block(text) return require "shell.foreign".block(text) end
-function shell.constants(text) require "shell.foreign".constants(text) end
+function shell.constants(text) require "shell.notes"(text) end
 
 -- What :debug shows later of the frames that led to an error.
 function shell.keep_frames(...) return require "shell.debug.frames".keep(...) end

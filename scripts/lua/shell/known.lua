@@ -284,15 +284,19 @@ function known.rank(node)
     local v = k == "name" and value_of(node[2])
     if v then return gpush.is_tensor(v) and v.ndim or nil end
     if k == "unary" then return known.rank(node[3]) end
-    if k == "binary" then
-        local a, b = known.rank(node[3]), known.rank(node[4])
+    if k == "binary" or k == "compare" and #node == 4 then
+        local a, b = known.rank(node[k == "binary" and 3 or 2]), known.rank(node[4])
         return a and b and math.max(a, b) or nil
     end
     if k == "index" then
-        for _, item in ipairs(node[3]) do if kind(item) ~= "number" then return nil end end
         of = known.rank(node[2])
-        return of and of - #node[3]
+        for _, item in ipairs(of and node[3] or {}) do
+            if kind(item) == "number" then of = of - 1
+            elseif item[1] ~= "range" then return nil end
+        end
+        return of
     end
+    if k == "field" and node[3] == "T" then return known.rank(node[2]) end
     return k == "call" and rank_of_call(node) or nil
 end
 

@@ -86,7 +86,15 @@ np.polyfit(X, Y, DEG) = (linalg.lstsq(vander(X, DEG + 1), Y:unsqueeze(2))):flatt
 np.digitize(X, BINS) = bucketize(X, BINS, {right = true}) -- bins count from 1
 np.vectorize(F) = F -- ops take whole tensors
 np.meshgrid(X, Y) = meshgrid(X, Y, {indexing = "xy"})
+np.random.default_rng.integers(N, LOW, STOP, SIZE) = randint(LOW, STOP, SIZE)
+np.random.default_rng(N) = manual_seed(N) -- then rand, randn, randint and randperm
+np.random.default_rng() = -- rand, randn, randint and randperm: manual_seed(n) repeats them
 np.random.random(SIZE) = rand(SIZE)
+np.random.standard_normal(SIZE) = randn(SIZE)
+np.random.integers(STOP) = math.random(0, STOP)
+np.random.integers(LOW, STOP) = math.random(LOW, STOP)
+np.random.integers(LOW, STOP, SIZE) = randint(LOW, STOP, SIZE)
+np.random.integers(STOP, SIZE) = randint(0, STOP, SIZE)
 np.random.randint(STOP) = math.random(0, STOP)
 np.random.randint(LOW, STOP) = math.random(LOW, STOP)
 np.random.randint(LOW, STOP, SIZE) = randint(LOW, STOP, SIZE)
@@ -103,6 +111,88 @@ np.load(FILE) = npy.load(FILE)
 np.savez(FILE, X) = npz.save(FILE, {arr_0 = X})
 np.savez(FILE, **) = npz.save(FILE, {**})
 np.savez_compressed(FILE, **) = npz.save(FILE, {**}, {compressed = true})
+np.around|np.round_(X, DECIMALS=0) = round(X, {decimals = DECIMALS})
+np.asanyarray|np.ascontiguousarray|np.asfortranarray|np.asmatrix|np.require|np.conjugate(X) = X
+np.array_equiv(X, Y) = equal(X, Y)
+np.array_str|np.array_repr|np.array2string(X, **) = tostring(X)
+np.fabs(X) = abs(X)
+np.degrees(X) = rad2deg(X)
+np.radians(X) = deg2rad(X)
+np.divmod(X, Y) = {X // Y, X % Y}
+np.modf(X) = {frac(X), trunc(X)}
+np.invert|np.bitwise_invert(X) = ~X
+np.left_shift(X, Y) = bitwise_left_shift(X, Y)
+np.right_shift(X, Y) = bitwise_right_shift(X, Y)
+np.broadcast_arrays(X, Y) = broadcast_tensors{X, Y}
+np.matrix_transpose|np.linalg.matrix_transpose(X) = X.mT
+np.permute_dims(X, AXES) = X:permute(AXES)
+np.rollaxis(X, AXIS) = X:movedim(AXIS, 1)
+np.unstack(X, AXIS=1) = X:unbind(AXIS)
+np.cumulative_sum(X) = X:cumsum(1)
+np.cumulative_sum(X, AXIS) = X:cumsum(AXIS)
+np.cumulative_prod(X) = X:cumprod(1)
+np.cumulative_prod(X, AXIS) = X:cumprod(AXIS)
+np.nancumsum(X) = nan_to_num(X):flatten():cumsum(1)
+np.nancumsum(X, AXIS) = nan_to_num(X):cumsum(AXIS)
+np.nanmax(X, AXIS?) = amax(where(isnan(X), -math.huge, X), AXIS?)
+np.nanmin(X, AXIS?) = amin(where(isnan(X), math.huge, X), AXIS?)
+np.nanargmax(X, AXIS?) = argmax(where(isnan(X), -math.huge, X), AXIS?) -- counts from 1
+np.nanargmin(X, AXIS?) = argmin(where(isnan(X), math.huge, X), AXIS?) -- counts from 1
+np.nanprod(X, AXIS?) = prod(where(isnan(X), 1, X), AXIS?)
+np.nanstd(X) = std(X[~isnan(X)], {correction = 0})
+np.nanvar(X) = var(X[~isnan(X)], {correction = 0})
+np.nanpercentile(X, Q, AXIS?, **) = nanquantile(X, Q / 100, AXIS?, **)
+np.fill_diagonal(X, Y) = X:diagonal():fill_(Y)
+np.compress|np.extract(MASK, X) = X[MASK]
+np.place|np.putmask(X, MASK, N) = X:masked_fill_(MASK, N)
+np.copyto(X, Y) = X:copy_(Y)
+np.correlate(X, Y) = conv1d(X:reshape(1, 1, -1), Y:reshape(1, 1, -1)):flatten()
+np.take_along_axis(X, INDEX, AXIS) = take_along_dim(X, INDEX, AXIS)
+np.put_along_axis(X, INDEX, Y, AXIS) = X:scatter_(AXIS, INDEX, Y)
+np.diag_indices(N) = {arange(1, N), arange(1, N)}
+np.ix_(X, Y) = -- x:index_select(1, rows):index_select(2, columns)
+np.tril_indices_from(X) = tril_indices(#X, X:size(2)):unbind(1)
+np.triu_indices_from(X) = triu_indices(#X, X:size(2)):unbind(1)
+np.intersect1d(X, Y) = (unique(X[isin(X, Y)]))
+np.setdiff1d(X, Y) = (unique(X[~isin(X, Y)]))
+np.setxor1d(X, Y) = (unique(cat{X[~isin(X, Y)], Y[~isin(Y, X)]}))
+np.union1d(X, Y) = (unique(cat{X, Y}))
+np.unique_values(X) = (unique(X))
+np.isscalar(X) = type(X) == "number"
+np.partition|.partition(X, N) = (sort(X)) -- a whole sort
+np.argpartition|.argpartition(X, N) = argsort(X) -- a whole sort, which counts from 1
+np.vecdot(X, Y) = (X * Y):sum(-1)
+np.matvec(X, Y) = (X @ Y:unsqueeze(-1)):squeeze(-1)
+np.polyder(X) = X["1:-2"] * arange(#X - 1, 1, -1)
+np.hanning(N) = hann_window(N, {periodic = false})
+np.hamming(N) = hamming_window(N, {periodic = false})
+np.blackman(N) = blackman_window(N, {periodic = false})
+np.bartlett(N) = bartlett_window(N, {periodic = false})
+np.histogram_bin_edges(X, BINS=10) = linspace(X:min():item(), X:max():item(), BINS + 1)
+np.fromiter(X, **) = tensor(X)
+np.shares_memory|np.may_share_memory(X, Y) = X:shares_storage(Y)
+np.seterr(**) = -- nothing to set: nan.watch() names the op that makes a NaN
+np.random.random_sample|np.random.ranf|np.random.sample(SIZE) = rand(SIZE)
+np.random.exponential(SCALE=1, SIZE) = empty(SIZE):exponential_(1 / SCALE)
+np.random.standard_exponential(SIZE) = empty(SIZE):exponential_()
+np.random.lognormal(MEAN=0, SIGMA=1, SIZE) = exp(normal(MEAN, SIGMA, SIZE))
+np.random.gumbel(LOC=0, SCALE=1, SIZE) = LOC - SCALE * log(-log(rand(SIZE)))
+np.random.laplace(LOC=0, SCALE=1, SIZE) = LOC + SCALE * (empty(SIZE):exponential_() -
+    empty(SIZE):exponential_())
+np.random.multivariate_normal(MEAN, COV, N) = MEAN + randn(N, #MEAN) @ linalg.cholesky(COV).T
+np.random.binomial(N, P, SIZE) = (rand({N, table.unpack(SIZE)}) < P):sum(1)
+np.random.get_state() = get_rng_state()
+np.random.set_state(X) = set_rng_state(X)
+np.random.beta|np.random.chisquare|np.random.dirichlet|np.random.gamma|np.random.geometric(A?, B?,
+    C?, **) = -- there are rand, randn, poisson, bernoulli, multinomial and x:exponential_()
+np.savetxt(FILE, X, **) = (function(name, x) local f <close> = io.open(name, "w") for _, r in
+    ipairs(x:tolist()) do f:write(type(r) == "table" and table.concat(r, " ") or r, "\n") end
+    end)(FILE, X)
+np.loadtxt|np.genfromtxt(FILE, **) = (function(name) local t = {} for line in io.lines(name) do
+    local r = {} for n in line:gmatch "[^%s,]+" do r[#r + 1] = tonumber(n) end t[#t + 1] = r end
+    return tensor(t) end)(FILE)
+np.block(L) = (function(t) local r = {} for i, row in ipairs(t) do r[i] = is_tensor(row) and row or
+    cat(row, -1) end return cat(r, is_tensor(t[1]) and -1 or 1) end)(L)
 np.linalg.norm(X, **) = linalg.norm(X, **)
 np.gradient(X) = (function(x) return cat{x["1:2"]:diff(), (x["3:"] - x["1:-3"]) / 2,
     x["-2:"]:diff()} end)(X)

@@ -154,6 +154,16 @@ local function quotient(a, b)
     return ("math.tointeger((math.modf(%s / %s)))"):format(emit(a, 10), emit(b, 11))
 end
 
+-- Julia's and MATLAB's A * B of matrices, or of a matrix and a vector; nil where the ranks are
+-- others or not known.
+local function matrix_product(left, right)
+    if not translate.language() then return nil end
+    local a = known.rank(left.quote and left[2] or left)
+    local b = known.rank(right.quote and right[2] or right)
+    return a == 2 and (b == 1 or b == 2)
+        and ("%s @ %s"):format(emit(left, 10), (emit(right, 11))) or nil
+end
+
 function write.binary(node)
     local op, left, right = node[2], node[3], node[4]
     local a, b = kind(left), kind(right)
@@ -175,7 +185,7 @@ function write.binary(node)
     end
     if op == "%" and a == "string" then return percent(node) end
     if op == "÷" then return quotient(left, right) end
-    if translate.is_julia() and (a == "table" or b == "table") and arithmetic[op == "+" and "-"
+    if translate.language() and (a == "table" or b == "table") and arithmetic[op == "+" and "-"
         or op == "*" and "/" or op] then -- its arrays
         local function array(e)
             local made = kind(e) == "table" and translate.made_tensor(e, "i64")
@@ -193,7 +203,10 @@ function write.binary(node)
         if b == "table" then right = { "raw", translate.made_tensor(right, "i64") } end
         return ("linalg.solve(%s, %s)"):format(emit(left), (emit(right)))
     end
-    if op == "*" and (left.quote or right.quote) and a ~= "string" and b ~= "string" then
+    local product = op == "*" and not node.each -- not Julia's .*
+    local matrices = product and translate.language() ~= "R" and matrix_product(left, right)
+    if matrices then return matrices, 10 end
+    if product and (left.quote or right.quote) and a ~= "string" and b ~= "string" then
         say "where A' is the transpose, * is the matrix product: matmul(a, b.T); \z
             here it is elementwise"
     end

@@ -208,6 +208,22 @@ plt.plot(X, Y) = plot(X, Y)
 plt.hist(X) = hist(X)
 plt.imshow(X) = imshow(X)
 plt.show() = -- plot, hist, heatmap and imshow draw at once
+torch.distributions.Normal(LOC, SCALE) = -- z = mean + std * randn_like(mean): a sample
+torch.distributions.Normal.sample|torch.distributions.Normal.rsample(LOC, N) = normal(LOC, N)
+torch.distributions.Normal.sample|torch.distributions.Normal.rsample(LOC, SCALE) = LOC + SCALE *
+    randn_like(LOC)
+torch.distributions.Normal.sample(LOC, SCALE, SIZE) = normal(LOC, SCALE, SIZE)
+torch.distributions.Normal.log_prob(LOC, N, VALUE) = -((VALUE - LOC) ^ 2) / (2 * N ^ 2) -
+    math.log(N) - 0.5 * math.log(2 * math.pi)
+torch.distributions.Normal.log_prob(LOC, SCALE, VALUE) = -((VALUE - LOC) ^ 2) / (2 * SCALE ^ 2) -
+    SCALE:log() - 0.5 * math.log(2 * math.pi)
+torch.distributions.Categorical(PROBS?) = -- multinomial(probs, 1): a sample, from 1
+torch.distributions.Categorical.sample(PROBS) = multinomial(PROBS, 1):squeeze(-1)
+torch.distributions.Categorical.sample(LOGITS) = multinomial(softmax(LOGITS, -1), 1):squeeze(-1)
+torch.distributions.Categorical.entropy(LOGITS) = -(softmax(LOGITS, -1) * log_softmax(LOGITS,
+    -1)):sum(-1)
+torch.distributions.Bernoulli.sample(PROBS) = bernoulli(PROBS)
+torch.distributions.Uniform.sample(LOW, HIGH, SIZE) = rand(SIZE) * (HIGH - LOW) + LOW
 torch.range(A, B) = arange(A, B)
 torch.randint(LOW, STOP, SIZE, **) = randint(LOW, STOP, SIZE, **)
 torch.randint(STOP, SIZE, **) = randint(0, STOP, SIZE, **)
@@ -245,7 +261,30 @@ torch.autograd.set_detect_anomaly(X) = nan.watch(X) -- what it finds is raised a
 torch.utils.checkpoint.checkpoint|checkpoint(FN, X, **) = autograd.checkpoint(FN, X)
 torch.cuda.current_device() = -- ops go to the device of their tensors; default_device() is of
     new ones
-torch.cuda.Stream() = stream "gpu"
+torch.cuda.Stream|np.cuda.Stream(**) = stream "gpu"
+np.cuda.Stream.null.synchronize|np.cuda.runtime.deviceSynchronize() = synchronize()
+np.cuda.Device.synchronize(N?) = synchronize()
+np.cuda.Stream.null.use() = -- ops go to the device of their tensors
+np.cuda.Device(N?) = -- ops go to the device of their tensors: {device = "cuda:1"} makes one there
+np.cuda.Device.use(N?) = default_device("gpu")
+np.get_default_memory_pool() = -- empty_cache() frees blocks; memory("gpu").in_use counts bytes
+np.get_default_memory_pool.free_all_blocks() = empty_cache()
+np.get_default_memory_pool.used_bytes() = memory("gpu").in_use
+np.get_default_memory_pool.total_bytes() = memory("gpu").in_use + memory("gpu").cached
+np.cuda.get_device_id|np.cuda.runtime.getDevice() = -- ops go to the device of their tensors:
+    x.device
+np.cuda.runtime.getDeviceCount() = #cuda.devices()
+np.get_array_module(X) = -- nothing to choose: functions are the same on every device
+np.asnumpy|cuda.as_cuda_array(X) = X:cpu()
+cuda.to_device(X) = X:gpu()
+cuda.device_array|cuda.pinned_array|cuda.mapped_array(SIZE) = empty(SIZE, {device = "gpu"})
+cuda.device_array_like(X) = empty_like(X:gpu())
+cuda.grid|cuda.gridsize(N) = -- in a kernel's text: blockIdx.x * blockDim.x + threadIdx.x
+.conjugate(V) = V
+.compress(V, MASK) = V[MASK]
+.tofile|.dump(V, FILE) = npy.save(FILE, V)
+.get(V) = V:cpu()
+.copy_to_host(X) = X:cpu()
 torch.cuda.CUDAGraph() = capture(fn) -- fn runs once and is replayed
 torch.cuda.Event(**) = stream("gpu"):record() -- an event; timeit(f) and profile.run(f) time
     work on a device
@@ -267,6 +306,7 @@ torch.utils.benchmark.Timer|benchmark.Timer(STMT, **) = timeit(function() return
 torch.autograd.grad(X, Y, **) = {grad(X, Y, **)}
 dist.get_rank() = dist.rank
 dist.get_world_size() = dist.size
+dist.all_reduce(X, **) = dist.all_reduce_(X, **)
 dist.destroy_process_group() = -- nothing to call: the end of the program leaves the job
 DDP|nn.parallel.DistributedDataParallel(M, **) = nn.parallel.DistributedDataParallel(M)
 nn.DataParallel(M) = nn.parallel.DistributedDataParallel(M)
@@ -284,6 +324,7 @@ tqdm(X) = progress(X)
 .type|.typename(X) = X.dtype
 .size(X, DIM) = X:size(DIM)
 .stride(X, DIM) = X:stride()[DIM]
+.backward(X, GRADIENT) = X:backward(GRADIENT)
 .backward(X, RETAIN_GRAPH) = X:backward({retain_graph = RETAIN_GRAPH})
 .get_device(X) = X.device
 .mm(X, Y) = X:mm(Y)
@@ -336,6 +377,7 @@ torch.dropout3d(X, P=0.5) = nn.Dropout3d(P)(X)
 torch.pdist(X) = (function(x) local i = triu_indices(#x, #x, 1) return
     cdist(x, x)[{i[1], i[2]}] end)(X)
 torch.scalar_tensor(X, **) = tensor(X, **)
+torch.set_printoptions|np.set_printoptions(**) = printoptions{**}
 torch.set_float32_matmul_precision(S) = cuda.tf32(S ~= "highest") -- of a card
 torch.get_float32_matmul_precision() = cuda.tf32() and "high" or "highest"
 torch.stft(X, N, RETURN_COMPLEX, **) = stft(X, N, **)

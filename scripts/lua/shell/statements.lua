@@ -53,6 +53,7 @@ local function setting(node, value)
         say "a part of a list is set by a loop"
     end
     if node[1] == "index" and kind(node[2]) == "tensor" and kind(value) == "table" then
+        if value[1] == "list" and #value == 1 then say "x = x[mask] leaves rows out" end
         return ("%s = tensor(%s)"):format(emit(node), (emit(value)))
     end
     if node[1] ~= "field" then return nil end
@@ -218,6 +219,9 @@ write["continue"] = function() say(words.continue) end
 function write.decorator(node)
     if (path(node[2]) or path(node[2][2]) or ""):find "no_grad" then
         say "no_grad(function() … end), or do local _ <close> = no_grad() … end"
+    end
+    if (path(node[2]) or path(node[2][2]) or ""):find "%f[%w]cuda%.jit$" then
+        say "k = cuda.kernel(text), of a __global__ function in CUDA C; k(grid, block, x)"
     end
     say "f = decorator(f), after function f() … end"
 end
@@ -399,6 +403,8 @@ write["with"] = function(node)
             local name = value[1] == "call" and path(value[2]) or ""
             if name:find "profile$" then
                 head, tail = head .. recording(value[3], as and as[2]), " end)" .. tail
+            elseif value[1] == "call" and name:find "%.Stream$" then -- CuPy's
+                head, tail = head .. emit(value, 14) .. ":use(function() ", " end)" .. tail
             elseif name == "torch.cuda.stream" then
                 head, tail = head .. emit(value[3][1], 14) .. ":use(function() ", " end)" .. tail
             else

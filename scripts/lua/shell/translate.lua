@@ -264,7 +264,7 @@ function kinds.binary(node)
     local op, a, b = node[2], kind(node[3]), kind(node[4])
     if op == ".." then return "string" end
     if op == "or" or op == "and" then return a == b and a or nil end
-    if scope.julia and (a == "table" or b == "table") then return "tensor" end -- arrays
+    if scope.language and (a == "table" or b == "table") then return "tensor" end -- arrays
     if a == "tensor" or b == "tensor" or op == "@" then return "tensor" end
     return (a == "string" or b == "string" and op == "+") and "string"
         or op == "*" and (a == "table" or b == "table") and "table"
@@ -316,7 +316,7 @@ translate.kind = kind
 function translate.of_loop(name) return loops[name] end
 -- Whether what the line has by place counts from 1 already.
 function translate.counted() return scope.counted end
-function translate.is_julia() return scope.julia end
+function translate.language() return scope.language end -- whose indices count from 1
 
 -- ---- values ----
 

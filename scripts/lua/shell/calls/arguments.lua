@@ -149,6 +149,7 @@ local function made_dtype(args, op, text)
     end
     if wide then return "f64" end
     if op then return takes_whole(op) and "i64" or "f64" end
+    if not text then return "i64" end -- of a function that is no op
     for name in text:gmatch "%f[%w_]([%l_][%w_.]*)[({]" do
         local known = elsewhere.ops()[name] or elsewhere.ops()[name:gsub("%.", "_")]
         if known and not takes_whole(name) then return "f64" end
@@ -293,7 +294,7 @@ local function is_array(node, parameter, op)
         and kind(node[2]) ~= "tensor") and k == "table"
 end
 
--- Raises words where a parameter of the op has no argument.
+-- Raises words where a parameter of the op has no argument; true: it is the dim of a vector.
 local function check_all_given(args, of, op)
     if not of.all or not op then return end
     local given, n = {}, 0
@@ -304,6 +305,8 @@ local function check_all_given(args, of, op)
     end
     for i = n + 1, #of do
         if of[i].required and not given[of[i]] then
+            local vector = args[1] and of[1][1] == "tensor" and known.rank(args[1]) == 1
+            if vector and i == #args + 1 and of[i][1] == "dim" then return true end
             say(("%s needs %s: help %q"):format(op, of[i][2], op))
         end
     end
@@ -360,7 +363,7 @@ local function arguments(args, of, op, counted)
             else list[#list + 1] = ((f or emit)(a)) end
         end
     end
-    check_all_given(args, of, op)
+    if check_all_given(args, of, op) then list[#list + 1] = "1" end
     list = unpacked_last(args, list)
     if more and #named > 0 then say(OPTIONS) end
     if more then list[#list + 1] = (emit(more)) end

@@ -43,11 +43,24 @@ function translate.field_form(call, name)
     end
 end
 
+-- The method of what a function returns, cp.cuda.Device(0).synchronize(), where a row has it.
+local function of_made(f, args)
+    local made = f[1] == "field" and f[2][1] == "call" and f[2]
+    local full = made and path(made[2])
+    for _, key in ipairs(full and elsewhere.is_package(full, value_of)
+        and elsewhere.keys(full) or {}) do
+        local all = table.move(args, 1, #args, #made[3] + 1, { table.unpack(made[3]) })
+        local text, level = by_form(key .. "." .. f[3], all)
+        if text then return text, level end
+    end
+end
+
 local modules = {}
 for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval \z
     modules named_modules children apply register_buffer register_parameter requires_grad_ \z
     register_forward_hook register_forward_pre_hook add_param_group \z
-    get_last_lr deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
+    scale unscale_ get_scale get_last_lr \z
+    deepcopy add_module named_children wait record query elapsed_time"):gmatch "%S+"
 do
     modules[name] = true
 end
@@ -112,8 +125,10 @@ local compares = { eq = true, ne = true, lt = true, le = true, gt = true, ge = t
     isin = true }
 
 local by_n = { std = true, var = true } -- NumPy's divide by n, PyTorch's by n - 1
--- Whether such a call is NumPy's: PyTorch has it of no integers, and no option ddof.
+-- Whether such a call is NumPy's: PyTorch has it of no integers, no option ddof, and sums along a
+-- dim.
 local function is_numpy(object, name, args)
+    if (name == "cumsum" or name == "cumprod") and #args == 0 then return true end
     local numpy = by_n[name] and translate.whole_array(object)
     for _, a in ipairs(args) do
         if a[1] == "named" and a[2] == "ddof" then return true end
@@ -268,11 +283,11 @@ function named_call(node, full)
     if full == "float" or takes and elsewhere.is_package(full, value_of) then
         args = as_numbers(args) -- torch.add(x.argmax(1), 1)
     end
-    local own = require "shell.builtins"[elsewhere.keys(full)[1]]
-    if own then
-        local text, level = own(args)
-        if text then return text, level end
-    end
+    local language, own = translate.language(), require "shell.builtins"[elsewhere.keys(full)[1]]
+    local text, level
+    if language then text, level = by_form(language .. "." .. full, args) end
+    if not text and own then text, level = own(args) end
+    if text then return text, level end
     local free = value_of(full:match "^[%a_][%w_]*") == nil or elsewhere.builtin[full]
         or gpush[full:match "^[%a_][%w_]*"] ~= nil
     for _, key in ipairs(free and elsewhere.keys(full) or {}) do
@@ -362,6 +377,8 @@ local function written(node)
         if not text then text, level = by_form(key, args) end
         if text then return text, level end
     end
+    local text, level = of_made(f, args)
+    if text then return text, level end
     if f[1] == "field" or f[1] == "method" then return method_call(node) end
     local op = labels_of(f)
     return call(emit(f, 14), arguments(args, op and layer_parameters(op) or {}, op))

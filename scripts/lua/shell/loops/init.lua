@@ -51,7 +51,7 @@ local function ranged(name, args, trees, body)
     local back = step and emit(step):find "^%-"
     local last = counts.plus(to, back and 1 or -1, true)
     local least = back and (counts.literal(to) or math.huge) + 1 or counts.literal(from or ZERO)
-    if not filled and not translate.is_julia() then
+    if not filled and not translate.language() then
         translate.note(("x[%s] there is x[%s + 1] here"):format(name, name))
     end
     return ("for %s = %s, %s%s do "):format(name, from and emit(from) or "0", last,

@@ -283,7 +283,7 @@ function expression(limit)
             i = i + 1
             local right = expression(bind == 12 and 11 or bind + 0.1)
             left = op == "|>" and { "call", right, { left } }
-                or { "binary", forms[op] or op, left, right }
+                or { "binary", forms[op] or op, left, right, each = op == ".*" }
         elseif limit <= 4 then
             op = comparison_operator()
             if not op then break end

@@ -5,7 +5,7 @@
 
 void gp_doctor_notebook(void) {
     gp_doctor_say(GP_ABSENT, "notebooks", "left out of this build: %s",
-                  "CMake's option GPUSH_NOTEBOOK=ON brings them, where libzmq is");
+                  "a build where libzmq is, without GPUSH_NOTEBOOK=OFF, brings them");
     if (gp_doctor_origin() == GP_CLONE) gp_doctor_fix("scripts/gpush kernel install");
 }
 

@@ -13,7 +13,7 @@
 --      worth nothing if it is wrong;
 --   5. the second table: every method that the device has, milliseconds and error
 --      for each size, and on cuda which of them linalg.svd takes by its table
---      (cuda.linalg_routes); * is the quickest where the times tell, - what cannot.
+--      (cuda.linalg_routes); * is the quickest where times tell, - what cannot.
 -- On a terminal the table is redrawn while it is measured, round by round; on a
 -- pipe each row is printed once. Where there is no GPU sim stands in for a card,
 -- whose times are modelled, beside the CPU's, which are measured: of these two

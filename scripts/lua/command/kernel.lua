@@ -26,12 +26,14 @@ if words[1] and (words[1] ~= "install" or words[2]) then
     return command.refuse("expected install, or nothing more, got '%s'", words[2] or words[1])
 end
 
-if words[1] then return require "kernelspec" (command, given) end
-if not given["--connection"] then return command.refuse "--connection needs a file" end
+if not words[1] and not given["--connection"] then
+    return command.refuse "--connection needs a file"
+end
 if not registry["gpush.notebooks"] then
-    command.say "gpush kernel is left out of this build: CMake's option GPUSH_NOTEBOOK=ON brings \z
-        it, where libzmq is"
+    command.say "gpush kernel is left out of this build: where libzmq is (Debian's libzmq3-dev), a build \z
+        without CMake's option GPUSH_NOTEBOOK=OFF brings it"
     return false
 end
+if words[1] then return require "kernelspec" (command, given) end
 registry["gpush.kernel"] = given["--connection"]
 return true

@@ -5,7 +5,7 @@
 -- what an answer calls exists.
 local text = [==[
 blockIdx threadIdx blockDim gridDim: cuda.kernel(text): in the text, as in CUDA C
-environ: os.getenv("NAME"): the shell sets it, as in CUDA_VISIBLE_DEVICES=0 gpush s.lua
+environ: os.getenv 'NAME': the shell sets it, as in CUDA_VISIBLE_DEVICES=0 gpush s.lua
 flags: x:is_contiguous()
 base: x:shares_storage(y): says whether y is a view of the same memory
 angle: atan2(z["..., 2"], z["..., 1"]), of complex numbers as pairs in a last dim of size 2

@@ -59,7 +59,7 @@ static gp_route route_of(const gp_solver *r) {
     unsigned can = GP_CAN(syevd) | gp_solver_can_on_cpu();
     if (r->count <= INT_MAX) can |= GP_CAN(syevjBatched);
     gp_lib_lock();
-    if (has_batched(r)) can |= GP_CAN(syevBatched);
+    if (r->count > 1 && has_batched(r)) can |= GP_CAN(syevBatched);
     gp_lib_unlock();
     return gp_solver_route(r, GP_FOR_eigh, r->n, r->n, can, GP_BY_syevd);
 }

@@ -91,6 +91,9 @@ input='typed'
 same "a script that reads" reads.lua
 input=$'1 + 1\nx = 5\nif x then\nprint "in"\nend\nerror "oh"\n= x, nil\n'
 
+for line in "x = " "if x then"; do
+    tap_is "$("$gpush" -e "$line" 2>&1 | wc -l)" 1 "what is not finished gets no hint: $line"
+done
 session=$(printf '%s' "$input" | "$gpush" -i 2>err)
 banner="$("$gpush" -v)  ? for help"
 tap_is "$session" "$banner"$'\n> 2\n> > >> >> in\n> > 5\tnil\n> ' "-i with a pipe"

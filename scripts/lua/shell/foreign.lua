@@ -391,6 +391,8 @@ local function before_mistake(text, name, n, message)
 end
 
 function foreign.syntax(message, terminal)
+    local why = message:match "(%S+ %S+) near <eof>$"
+    if why == "'end' expected" or why == "unexpected symbol" then return message end -- unfinished
     local name, n = message:match "^(.-):(%d+): "
     local text = name and (source.text("=" .. name) or source.text("@" .. name))
     if not text then return message end

@@ -1,15 +1,18 @@
 /* Programs that are never compiled, of losses of 16-bit floats and of their gradients: inputs that
  * are converted, one formula of them, and what becomes of its result. The loss is a reduction of
  * two arrays; a gradient is the kernel of its row, which converts what it reads and writes. */
+#include <string.h>
+
 #include "kernels/cuda/fuse/fuse.h"
 #include "kernels/cuda/runtime/device.h"
 #include "tensor/device/plugin_api.h"
 #include "tensor/fuse/program.h"
+#include "tensor/ops/elementwise.h"
 
 /* The input that value v is, perhaps converted; -1: it is none. */
 static int input_of(const gp_program *p, int64_t v) {
     const gp_step *s = v < p->ninputs ? NULL : &p->step[v - p->ninputs];
-    if (s && (s->op != GP_OP(to) || s->arg[0].i >= p->ninputs)) return -1;
+    if (s && (s->op->fuses != GP_FUSE_CONVERT || s->arg[0].i >= p->ninputs)) return -1;
     return (int)(s ? s->arg[0].i : v);
 }
 
@@ -18,7 +21,7 @@ static const gp_step *formula_of(const gp_program *p) {
     const gp_step *found = NULL;
     for (int k = 0; k < p->nsteps; k++) {
         const gp_step *s = &p->step[k];
-        if (s->op == GP_OP(to)) continue;
+        if (s->op->fuses == GP_FUSE_CONVERT) continue;
         if (found || s->op->kind > GP_GRAD) return NULL;
         found = s;
     }
@@ -48,6 +51,6 @@ bool gp_ready_made_run(const gp_call *c) {
     }
     if (!p->fold.op) return gp_cuda_kernel(s->op)(&one);
     double number = s->nin > 2 ? s->arg[2].f : 0;
-    return gp_loss_reduce(&one, gp_op_id(s->op), one.arg[0].a, one.arg[1].a, number,
-                          p->fold.op == GP_OP(mean));
+    bool mean = strcmp(p->fold.op->finish, "acc") != 0; /* the sum is finished as it is */
+    return gp_loss_reduce(&one, gp_op_id(s->op), one.arg[0].a, one.arg[1].a, number, mean);
 }

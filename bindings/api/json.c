@@ -24,7 +24,7 @@ static json_t **new_holder(lua_State *L) {
     return gp_lua_push_owner(L, &type, sizeof(json_t *));
 }
 
-/* Counts what j and text of so many bytes take, where the host's time is counted. */
+/* Counts what j and text of that many bytes take, where the host's time is counted. */
 static void count(const json_t *j, size_t bytes) {
     if (!gp_clock_op_ns()) return;
     gp_clock_work(gp_host_rate(GP_HOST_matched, (double)bytes));

@@ -19,7 +19,7 @@ typedef enum work {
     JOIN,    /* a list's elements */
     ORDER,   /* a list's, compared */
     MOVE,    /* elements from one place to another */
-    INSERT,  /* elements behind a place, where one is given */
+    INSERT,  /* elements from a place on, where one is given */
     REMOVE,  /* the same */
     UNPACK   /* results are a list's elements */
 } work;
@@ -143,7 +143,7 @@ static uint64_t order_time(lua_State *L, lua_Debug *ar) {
            (calls ? gp_host_times(GP_HOST_called, compared) : 0);
 }
 
-/* Elements behind the place of table.insert(t, place, value) or table.remove(t, place). */
+/* Elements from the place on of table.insert(t, place, value) or table.remove(t, place). */
 static double behind(lua_State *L, lua_Debug *ar, work w) {
     bool given = push(L, ar, w == INSERT ? 3 : 2);
     if (!given) return 0;

@@ -7,7 +7,7 @@
 
 /* Finds the functions that count, in L's globals. Once for each state; may raise. */
 void gp_library_find(lua_State *L);
-/* The host's time of the function that a hook is told of, when it is called and again when it
+/* The host's time of the function for which a hook runs, when it is called and again when it
  * returns, in ns: 0 for all others. */
 uint64_t gp_library_time(lua_State *L, lua_Debug *ar);
 

@@ -123,7 +123,8 @@ t.is(select("#", g.no_grad(function(...) return ... end, nil, { k = 1 }, nil)), 
     "what is handed on is no option")
 t.is(g.json.encode { k = 1 }, '{"k":1}', "nor is a value")
 t.error(function() g.json.encode { loss = g.ones(3, { device = "sim" }) } end,
-    "json.encode: expected a table, number, boolean or text, got a tensor: x:item%(%) is its number",
+    "json.encode: expected a table, number, boolean or text, got a tensor: x:item%(%) is its \z
+        number",
     "a tensor is not read for the message")
 t.is(x:to { dtype = "f64" }.dtype, "f64", "to by name")
 t.is(x:to({}).dtype, "f32", "to nothing")

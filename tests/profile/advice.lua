@@ -101,7 +101,8 @@ local cases = {
     { "tolist//", "r = {(x * 2 + 1):sum():tolist()}", { "r = (x * 2 + 1):sum():reshape(1)" } },
     { "tolist/optimizer.step/", "o:step(closure)", { "local o = optim.Adam(w) closure() o:step()" },
         once = "w = {ones(3, {device = d}):requires_grad_()} o = optim.LBFGS(w) \z
-            closure = function() w[1].grad = nil local l = (w[1] * 2):sum() l:backward() return l end" },
+            closure = function() w[1].grad = nil \z
+            local l = (w[1] * 2):sum() l:backward() return l end" },
     { "tolist/nn.utils.rnn.pack_padded_sequence/",
         "r = nn.utils.rnn.pack_padded_sequence(x, given).data",
         { "r = nn.utils.rnn.pack_padded_sequence(x, lengths).data",

@@ -1,4 +1,4 @@
--- Of a card that nobody measured, times are bounds: all that shows them says "at least" and of which
+-- Of a card that nobody measured, times are bounds: what shows them says "at least" and of which
 -- ops, as an LSTM's on a T4; of ops that were measured on the card nothing does.
 local t = require "tap"
 
@@ -8,7 +8,9 @@ local function step() return (lstm(x)):sum():item() end
 local function record(card)
     sim.card, sim.host = card, 8e-6
     step()
-    local prof = profile.run({ flops = true, stack = true }, function() for _ = 1, 2 do step() end end)
+    local prof = profile.run({ flops = true, stack = true }, function()
+        for _ = 1, 2 do step() end
+    end)
     return prof
 end
 local function written(prof, method)

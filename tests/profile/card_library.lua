@@ -50,7 +50,8 @@ is(CALL, "one at the end nothing", table.insert, { 1, 2, 3 }, 4)
 is(CALL + 9 * 4, "nor does removing but from the front", table.remove,
     table.move(numbers, 1, 10, 1, {}), 1)
 local compared = 1000 * math.log(1000, 2)
-is(CALL + compared * 12, "sort: n log2 n comparisons", table.sort, table.move(numbers, 1, 1000, 1, {}))
+is(CALL + compared * 12, "sort: n log2 n comparisons", table.sort,
+    table.move(numbers, 1, 1000, 1, {}))
 local few = { 4, 2, 3, 1 }
 local had = took(table.sort, few, function(a, b) return a < b end) / ns
 t.ok(had > CALL + 8 * (12 + CALL) and had < CALL + 8 * (12 + CALL) + 200,
@@ -61,7 +62,9 @@ is(4 * 80 + 200 + 5 * 14, "json.encode: values and bytes", g.json.encode, { 1, 2
 is(4 * 80 + 200 + 5 * 14, "and decode", g.json.decode, "[1,2,true,0.5]")
 
 -- a profile has the time at the function
-local prof = g.profile.run({ lua = true }, function() for _ = 1, 4 do text = ("x"):rep(4000000) end end)
+local prof = g.profile.run({ lua = true }, function()
+    for _ = 1, 4 do text = ("x"):rep(4000000) end
+end)
 local row
 for _, r in ipairs(prof:rows()) do if r.name:find "^rep %[C%]" then row = r end end
 t.ok(row and row.cpu_time_total >= 7e-3, "samples are of the function that takes long")

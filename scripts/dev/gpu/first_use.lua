@@ -2,7 +2,7 @@
 -- included, and the same call again, in the lines of measure.lua. gpush first_use.lua DEVICE
 -- [ours]. A file's first row also loads what the call needs of other files, if no earlier row has.
 -- The driver compiles the plug-in's PTX in place of loading its code where the environment has
--- CUDA_FORCE_PTX_JIT=1, and does so anew with CUDA_CACHE_DISABLE=1: that is what a card waits for
+-- CUDA_FORCE_PTX_JIT=1, and does so again with CUDA_CACHE_DISABLE=1: that is what a card waits for
 -- which the plug-in has no code for. NVIDIA's libraries may have no PTX: `ours` leaves out what
 -- calls them.
 local device, ours = arg[1], arg[2] == "ours"

@@ -136,7 +136,7 @@ entry("status", 20, ":status of work in flight", function(p)
         c.small, last_line)
 end)
 
--- The driver compiles the plug-in's PTX where it is told to forget the plug-in's code.
+-- The driver compiles the plug-in's PTX where it has to forget the plug-in's code.
 entry("ptx", 80, "the first use of each kernel, by the plug-in's code and by its PTX", function(p)
     local run = c.script "first_use.lua" .. " ours"
     local code = c.part(p.name, 20, run, all_ran)

@@ -2,7 +2,7 @@
 -- gpush fit [options] script [args]: whether a run fits in the memory of each card, its peak, and
 -- whose that is. The script runs once on sim, whose results are real, in memory that grows a little
 -- each time that it is full after what waits for Lua's collector was freed: that garbage is not in
--- the peak. Once a card's own memory is full it goes on in that of the next one. So a card is enough
+-- the peak. Once a card's own memory is full it goes on in that of the next. So a card is enough
 -- exactly where a run on it does not end without memory.
 local require = debug.getregistry()["gpush.require"] -- that of the files here
 local gpush = require "gpush"

@@ -87,7 +87,7 @@ local function median(list)
     return list[(#list + 1) // 2]
 end
 
--- How many times as fast the second program was, turn by turn: the least, median and greatest of the
+-- How many times as fast the second program was, turn by turn: the least, median and most of the
 -- middle half, and the number of turns.
 local function ratios(slow, fast)
     local list = {}

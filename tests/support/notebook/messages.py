@@ -104,8 +104,10 @@ def complete(code, at=None):
 got = complete("string.for")
 same((got["matches"], got["cursor_start"], got["cursor_end"]), (["format"], 7, 10), "a member")
 if shutil.which("gcc"):
-    k.run('kern = cuda.kernel "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"')
+    k.run('kern = cuda.kernel "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"',
+          store_history=False)
     same(sorted(complete("kern:")["matches"]), ["counts", "global", "over"], "a kernel's methods")
+    k.run("kern = nil", store_history=False)
 types = {c["text"]: c for c in complete("y:matm")["metadata"]["_jupyter_types_experimental"]}
 same(types["matmul"]["type"], "function", "its type")
 ok("tensor" in types["matmul"]["signature"], "its arguments", types["matmul"])

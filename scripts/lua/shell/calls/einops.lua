@@ -117,7 +117,7 @@ local function by_pattern(args)
     end
     local rank = known.rank(x)
     local from = side(left, rank)
-    if right:find("...", 1, true) then -- as many as on the left
+    if right:find("...", 1, true) then -- the number of dims on the left
         local names = {}
         for _, axis in ipairs(axes_of(from)) do
             names[#names + 1] = axis:find "^_%d" and axis or nil

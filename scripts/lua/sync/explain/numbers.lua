@@ -111,8 +111,8 @@ end
 result = text]] },
     { "tolist", "tolist",
         "A list of numbers is made on the host. What is computed with tensor ops, and converted \z
-        once, waits once. LBFGS reads so what it decides by, in each evaluation; lengths of packed \z
-        sequences are best kept on the host.",
+        once, waits once. LBFGS reads so what it decides by, in each evaluation; lengths of \z
+        packed sequences are best kept on the host.",
         calls = { "optimizer.step", "nn.utils.rnn.pack_padded_sequence" },
         setup = "x = (arange(1, 65536, {device = d}) % 7):reshape(256, 256):to 'f32'",
         waits = [[

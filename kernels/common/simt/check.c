@@ -65,10 +65,9 @@ static inline const gp_access *race_with_read(const gp_runner *r, const gp_check
                                               gp_access new) {
     const gp_access *written[] = {&cell->write, &cell->atom};
     if (cell->write.atomic && new.atomic) return NULL;
-    for (int i = 0; i <= cell->write.atomic; i++)
-        if (written[i]->time >= c->launch_time &&
-            written[i]->mask &
-                new.mask &&order_of(r, c, *written[i], new.thread, a->shared) != BEFORE)
+    for (int i = 0; i < (cell->write.atomic ? 2 : 1); i++)
+        if (written[i]->time >= c->launch_time && (written[i]->mask & new.mask) &&
+            order_of(r, c, *written[i], new.thread, a->shared) != BEFORE)
             return written[i];
     return NULL;
 }

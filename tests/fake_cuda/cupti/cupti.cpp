@@ -268,8 +268,9 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *h, CUpti_CallbackFunc fn, voi
     if (s.subscriber) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     *h = s.subscriber = new CUpti_Subscriber_st{fn, userdata};
     s.all.push_back(s.subscriber);
-    fakeCounted("CUPTI attached");
     fakeHooks(&hooks);
+    l.unlock(); /* kernels in flight take the locks the other way round */
+    fakeCounted("CUPTI attached");
     return CUPTI_SUCCESS;
 }
 

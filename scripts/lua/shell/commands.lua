@@ -324,6 +324,7 @@ end
 
 local unfinished -- what was edited last, if it did not run to its end
 command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it", function(text)
+    if rawget(_G, "notebook") then fail ":edit needs a terminal, which a notebook is not" end
     local session = native.session()
     local chunk, run, message
     if text == "" then

@@ -160,6 +160,7 @@ ok(any(line.endswith("] %timeit x:sum()") for line in lines) and any(line.endswi
    "the list of inputs has magics and questions as they were typed", lines[-5:])
 got = k.text(":who\n%timeit x:sum()\nx?\nx:sum()")
 ok(re.search("(?s)x  f32 3 cpu.* a call.*a tensor: f32, 3, on cpu.*\ntensor", got), "a cell of several commands runs each", got)
+ok("needs a terminal" in k.text(":edit"), "no editor is started where there is no terminal")
 ok("0 waits" in k.text(":time for i = 1, 2 do\n  y = x + i\nend"), "one whose text has several lines is one")
 same(k.text("%%time\na = 1\na + 1").split("\n")[-1], "2", "a cell's magic takes all of it")
 same(k.text("In [1]: y = {1,\n   ...:      2}\n\nIn [2]: #y + 1\nOut[2]: 3"), "3", "a copied session of IPython")

@@ -9,10 +9,11 @@ local batches = {}
 
 local function called(node, name) return node[1] == "call" and path(node[2]) == name and node[3] end
 
--- The loader that the expression is, and whether tqdm(loader) shows how far it is; nil of others.
+-- The loader that the expression is, and whether tqdm or progress shows how far it is; nil of
+-- others.
 function batches.loader(node)
     if node[1] == "paren" then return batches.loader(node[2]) end
-    local shown = called(node, "tqdm") or called(node, "tqdm.tqdm")
+    local shown = called(node, "tqdm") or called(node, "tqdm.tqdm") or called(node, "progress")
     if shown and shown[1] then return batches.loader(shown[1]), true end
     local of = translate.origin(node)
     if of[1] == "call" then

@@ -206,13 +206,15 @@ local function counted(targets, over, trees, body)
     local name = targets[1][2]
     local range = called(over, "range")
     if range then return ranged(name, range, trees, body) end
-    local steps = called(over, "tqdm") or called(over, "trange")
+    local shown = called(over, "progress")
+    local steps = called(over, "tqdm") or called(over, "trange") or shown
     local inner = steps and (called(steps[1], "range") or called(over, "trange"))
     if inner and #inner == 1 then
         return ("for %s in progress(%s) do "):format(name, (emit(inner[1]))),
             translate.looping({ name }, "one", body)
     elseif steps and not batches.loader(over) then
-        return ("for _, %s in ipairs(%s) do "):format(name, (emit(steps[1]))), body()
+        local each = shown and "progress" or "ipairs"
+        return ("for _, %s in %s(%s) do "):format(name, each, (emit(steps[1]))), body()
     end
     local list = lists_of(over, "enumerate")
     if list then

@@ -97,9 +97,15 @@ end
 -- The call, the sentence about it, and the types of its parameters, from help's lines.
 local function read(lines)
     local i, call = 1, lines[1] or ""
-    while call:find("(", 1, true) and not call:find "%)$" and lines[i + 1] do
+    while call:find("(", 1, true) and not call:find "%b()" and lines[i + 1] do
         i = i + 1
         call = call .. " " .. lines[i]:match "^%s*(.*)$"
+    end
+    local alone, rest = call:match "^([^(]*%b()):%s+(%S+%s.*)$" -- f(a): what it does
+    if not alone then alone, rest = call:match "^([%w_.]+%b{}):%s+(%S+%s.*)$" end
+    if alone then
+        call, lines = alone, table.move(lines, i, #lines, i, {})
+        lines[i], i = rest, i - 1
     end
     local types = {}
     for _, line in ipairs(lines) do

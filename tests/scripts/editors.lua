@@ -70,6 +70,11 @@ t.ok(has [[
 function gpush.randn(shape, dtype, device) end]], "randn(3, 4) and randn({3, 4})")
 t.ok(text:find("function gpush.nn.Linear(in_features, out_features, bias, dtype, device)", 1,
     true), "a layer has its parameters")
+t.ok(text:find("\n---the PNG files of a folder's folders, each of which is a class\n\z
+    ---@param folder any", 1, true), "help that goes on in the line of the call is its sentence")
+for line in text:gmatch "\n(%-%-%-[^@\n][^\n]*)" do
+    if line:find "%-%->" or line:find "os%.execute" then t.ok(false, "no sentence: " .. line) end
+end
 t.ok(text:find("---@return gpush.Optimizer\nfunction gpush.optim.AdamW(params, lr,", 1, true),
     "an optimizer is one")
 t.ok(text:find("\nfunction Tensor:sum(dim, keepdim, dtype) end", 1, true), "a method leaves x out")

@@ -1,8 +1,8 @@
 --!plain
--- sync.explain(cause, device): why something makes the host wait and what to write instead, with
--- both programs run on the device: their results, waits and times. bindings/api/profile/sync.c runs
--- this file at each call; it prints, or returns a table with the text, the card's name and what was
--- measured.
+-- sync.explain([cause], [device], [options]): why something makes the host wait and what to write
+-- instead, with both programs run on the device: their results, waits and times.
+-- bindings/api/profile/sync.c runs this file at each call; it prints, or returns a table with the
+-- text, the card's name and what was measured.
 local require, cause, device, shown, runs = ...
 local gpush, registry = require "gpush", require "registry"
 local sync = gpush.sync

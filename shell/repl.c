@@ -9,6 +9,7 @@
 
 #include <lauxlib.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define PROMPT "> "
@@ -154,7 +155,8 @@ static void run_chunk(lua_State *L) {
         const char *text = gp_input_text(L, gp_input_name(false));
         bool quiet = text && gp_chunk_muted(text, &n);
         if (text && !gp_shell_is_command(text)) gp_shell_remember(L, text);
-        if (!command) gp_debug_release(L);
+        bool empty = text && !text[strspn(text, " \t\n")]; /* Enter alone keeps the error */
+        if (!command && !empty) gp_debug_release(L);
         if (!quiet) print_values(L, text);
         gp_shell_globals_end(L, true);
     }

@@ -45,6 +45,8 @@ shows "global 'zzz'" "an error there is one as elsewhere"
 shows $'\n45again\n' "and leaves the frames as they were"
 shows 'there is no frame 7, of 3' "a frame that is none"
 shows 'no error since the last input that succeeded' "an input that succeeds lets the frames go"
+got=$(said $'function h(kept) error "oh" end h(41)\n\n:debug')
+shows '    kept  41' "Enter alone does not"
 
 # Errors that come out of coroutines.
 cat >co.lua <<'E'

@@ -4,6 +4,8 @@ import time
 
 import torch
 
+from timed import timed
+
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
 torch.manual_seed(0)
@@ -38,18 +40,7 @@ def rounds(fn, least=0.02, samples=9):
         if time.perf_counter() - begun > 0.5:  # svd: seconds a call
             samples = min(samples, 3)
             break
-    t0 = time.perf_counter()
-    fn()
-    wait()
-    n = max(1, int(least / max(time.perf_counter() - t0, 1e-7)))
-    v = []
-    for _ in range(samples):
-        t0 = time.perf_counter()
-        for _ in range(n):
-            fn()
-        wait()
-        v.append((time.perf_counter() - t0) / n)
-    return v
+    return timed(fn, wait, least, samples)
 
 
 def item(name, fn, least=0.02, samples=9):

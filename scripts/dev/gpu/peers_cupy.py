@@ -3,6 +3,8 @@ import time
 
 import cupy
 
+from timed import timed
+
 cupy.random.seed(0)
 
 
@@ -14,18 +16,7 @@ def measure(fn, least=0.02, samples=9):
     for _ in range(3):
         fn()
     wait()
-    t0 = time.perf_counter()
-    fn()
-    wait()
-    n = max(1, int(least / max(time.perf_counter() - t0, 1e-7)))
-    v = []
-    for _ in range(samples):
-        t0 = time.perf_counter()
-        for _ in range(n):
-            fn()
-        wait()
-        v.append((time.perf_counter() - t0) / n)
-    return sorted(v)[samples // 2]
+    return sorted(timed(fn, wait, least, samples))[samples // 2]
 
 
 def item(name, fn):

@@ -30,8 +30,8 @@ if not words[1] and not given["--connection"] then
     return command.refuse "--connection needs a file"
 end
 if not registry["gpush.notebooks"] then
-    command.say "gpush kernel is left out of this build: CMake's option GPUSH_NOTEBOOK=ON brings it, \z
-        where libzmq is (Debian's libzmq3-dev)"
+    command.say "gpush kernel is left out of this build: CMake's option GPUSH_NOTEBOOK=ON brings \z
+        it, where libzmq is (Debian's libzmq3-dev)"
     return false
 end
 if words[1] then return require "kernelspec" (command, given) end
